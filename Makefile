@@ -1,0 +1,57 @@
+# Every target makes the virtual environment it needs; a second run does not install again.
+# Needs Python 3.11+, g++ and make.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMPS := $(VENV)/stamps
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+INSTALL := $(PIP) install --no-build-isolation --config-settings=cmake.define.SGLB_WERROR=ON
+# An editable install knows the files it was made with: a new file in a folder asks for a new one.
+SOURCES := CMakeLists.txt pyproject.toml $(wildcard src/core/*) \
+	$(shell find src/sglb -type d -not -name __pycache__)
+
+.PHONY: demo test lint bench clean
+
+demo: $(STAMPS)/run
+	$(BIN)/sglb demo
+
+test: lint $(STAMPS)/test
+	$(BIN)/python -m pytest -n auto --dist worksteal
+
+lint: $(STAMPS)/lint
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/clang-format --dry-run --Werror $(wildcard src/core/*)
+
+bench: $(STAMPS)/bench
+	$(BIN)/python -m benchmarks $(BENCH)
+
+clean:
+	rm -rf $(VENV) build dist demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+$(STAMPS)/venv:
+	$(PYTHON) -c "import sys; sys.exit('sglb needs Python 3.11 or newer' if sys.version_info < (3, 11) else 0)"
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) install --upgrade pip
+	$(PIP) install "scikit-build-core>=0.10" "nanobind>=2.4" cmake ninja
+	mkdir -p $(STAMPS) && touch $@
+
+# The package itself, editable, with its command line. C++ warnings are errors in INSTALL.
+$(STAMPS)/run: $(STAMPS)/venv $(SOURCES)
+	$(INSTALL) --editable ".[cli]"
+	$(BIN)/python -m compileall -q src/sglb  # makes the folders' __pycache__ older than the stamp
+	touch $@
+
+$(STAMPS)/test: $(STAMPS)/run
+	$(INSTALL) --editable ".[test]"
+	touch $@
+
+$(STAMPS)/lint: $(STAMPS)/run
+	$(PIP) install "clang-format>=18" "mypy>=1.11" "ruff>=0.6"
+	touch $@
+
+$(STAMPS)/bench: $(STAMPS)/run
+	$(PIP) install catboost lightgbm xgboost hessboost
+	touch $@

@@ -1,0 +1,470 @@
+// The only file that knows Python: checks shapes, releases the interpreter lock, calls the core.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+#include "bins.h"
+#include "ensemble.h"
+#include "leaves.h"
+#include "losses.h"
+#include "noise.h"
+#include "parallel.h"
+#include "quantise.h"
+#include "search.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+using namespace sglb;
+
+namespace {
+
+template <class T, int N>
+using Array = nb::ndarray<T, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
+template <class T, int N>
+using In = Array<const T, N>;
+template <class T>
+using MaybeMatrix = std::optional<In<T, 2>>;
+using MaybeVector = std::optional<In<double, 1>>;
+using MaybeRows = std::optional<In<uint32_t, 1>>;
+using AnyMatrix = nb::ndarray<nb::ro, nb::ndim<2>, nb::device::cpu>;
+
+// An array argument: taken as it is or refused. A conversion would fill a copy and lose it.
+auto operator""_array(const char* name, size_t) { return nb::arg(name).noconvert(); }
+
+int64_t length(const auto& array, size_t axis) { return static_cast<int64_t>(array.shape(axis)); }
+
+// The caller is Python code of this package: a wrong shape is a bug there, said plainly.
+void require(bool holds, const char* what) {
+    if (!holds) throw std::invalid_argument(what);
+}
+
+template <class M>
+auto pointer(const M& maybe) -> decltype(maybe->data()) {
+    return maybe ? maybe->data() : nullptr;
+}
+
+Type type_of(nb::dlpack::dtype type) {
+    const auto is = [&](nb::dlpack::dtype other) { return type == other; };
+    if (is(nb::dtype<float>())) return Type::f32;
+    if (is(nb::dtype<double>())) return Type::f64;
+    if (is(nb::dtype<int8_t>())) return Type::i8;
+    if (is(nb::dtype<int16_t>())) return Type::i16;
+    if (is(nb::dtype<int32_t>())) return Type::i32;
+    if (is(nb::dtype<int64_t>())) return Type::i64;
+    if (is(nb::dtype<uint8_t>()) || is(nb::dtype<bool>())) return Type::u8;
+    if (is(nb::dtype<uint16_t>())) return Type::u16;
+    if (is(nb::dtype<uint32_t>())) return Type::u32;
+    if (is(nb::dtype<uint64_t>())) return Type::u64;
+    throw std::invalid_argument("x must be an array of floats or integers of 64 bits at most");
+}
+
+Table table_of(const AnyMatrix& x) {
+    return {x.data(), type_of(x.dtype()), length(x, 0), length(x, 1), x.stride(0), x.stride(1)};
+}
+
+// Splits from their three arrays, first n of them.
+std::vector<Split> splits_of(const In<int32_t, 1>& features, const In<uint8_t, 1>& lows,
+                             const In<uint8_t, 1>& highs, int64_t n_features) {
+    const size_t depth = features.shape(0);
+    require(lows.shape(0) == depth && highs.shape(0) == depth && depth <= most_depth,
+            "features, lows, highs must have one length, at most 16");
+    std::vector<Split> splits(depth);
+    for (size_t d = 0; d < depth; ++d) {
+        splits[d] = {features.data()[d], lows.data()[d], highs.data()[d]};
+        require(splits[d].feature >= 0 && splits[d].feature < n_features, "feature out of range");
+    }
+    return splits;
+}
+
+void py_words(uint64_t seed, uint32_t step, uint32_t role, uint32_t output, uint64_t first,
+              Array<uint32_t, 2> out) {
+    require(out.shape(1) == 4, "out must have 4 columns");
+    fill_words({seed, step, static_cast<Role>(role), output}, first, length(out, 0), out.data());
+}
+
+void py_normals(uint64_t seed, uint32_t step, uint32_t role, uint32_t output, uint64_t first,
+                Array<double, 1> out, int n_threads) {
+    nb::gil_scoped_release release;
+    fill_normals({seed, step, static_cast<Role>(role), output}, first, length(out, 0), out.data(),
+                 n_threads);
+}
+
+void py_find_thresholds(AnyMatrix x, int max_bins, int64_t sample_rows, uint64_t seed,
+                        Array<double, 2> thresholds, Array<int32_t, 1> n_thresholds,
+                        int n_threads) {
+    require(max_bins >= 2 && max_bins <= 255, "max_bins must lie in 2..255");
+    require(thresholds.shape(0) == x.shape(1) && length(thresholds, 1) == max_bins - 1 &&
+                n_thresholds.shape(0) == x.shape(1),
+            "thresholds must be (F, max_bins - 1)");
+    const Table table = table_of(x);
+    nb::gil_scoped_release release;
+    find_thresholds(table, max_bins, sample_rows, seed, thresholds.data(), n_thresholds.data(),
+                    n_threads);
+}
+
+void check_thresholds(const In<double, 2>& thresholds, const In<int32_t, 1>& n_thresholds,
+                      int64_t n_features) {
+    require(length(thresholds, 0) == n_features && length(n_thresholds, 0) == n_features &&
+                thresholds.shape(1) <= 254,
+            "thresholds must be (F, at most 254)");
+    for (int64_t f = 0; f < n_features; ++f)
+        require(n_thresholds.data()[f] >= 0 && n_thresholds.data()[f] <= length(thresholds, 1),
+                "n_thresholds out of range");
+}
+
+void py_encode(AnyMatrix x, In<double, 2> thresholds, In<int32_t, 1> n_thresholds,
+               Array<uint8_t, 2> columns, int n_threads) {
+    check_thresholds(thresholds, n_thresholds, length(x, 1));
+    require(columns.shape(0) == x.shape(1) && columns.shape(1) == x.shape(0),
+            "columns must be (F, N)");
+    const Table table = table_of(x);
+    nb::gil_scoped_release release;
+    encode(table, thresholds.data(), n_thresholds.data(), length(thresholds, 1), columns.data(),
+           n_threads);
+}
+
+void py_to_rows(In<uint8_t, 2> columns, Array<uint8_t, 2> rows, int n_threads) {
+    require(rows.shape(0) == columns.shape(1) && rows.shape(1) >= columns.shape(0) &&
+                rows.shape(1) % 4 == 0,
+            "rows must be (N, F padded to a multiple of 4)");
+    nb::gil_scoped_release release;
+    to_rows(columns.data(), length(columns, 0), length(columns, 1), length(rows, 1), rows.data(),
+            n_threads);
+}
+
+double py_largest(nb::ndarray<const double, nb::c_contig, nb::device::cpu> values, int n_threads) {
+    nb::gil_scoped_release release;
+    return largest(values.data(), static_cast<int64_t>(values.size()), n_threads);
+}
+
+double py_gradient(const std::string& loss, std::pair<double, double> parameters, In<double, 1> y,
+                   In<double, 2> raw, Array<double, 2> gradient,
+                   std::optional<Array<double, 2>> hessian, int n_threads) {
+    const auto same = [&](const auto& a) {
+        return a.shape(0) == raw.shape(0) && a.shape(1) == raw.shape(1);
+    };
+    require(y.shape(0) == raw.shape(1) && same(gradient) && (!hessian || same(*hessian)),
+            "y must be (N,), raw, gradient and hessian (K, N)");
+    nb::gil_scoped_release release;
+    return loss_gradient(loss, parameters.first, parameters.second, length(raw, 1), length(raw, 0),
+                         y.data(), raw.data(), gradient.data(), pointer(hessian), n_threads);
+}
+
+void py_subsample(Array<double, 2> gradient, std::optional<Array<double, 2>> hessian, double rate,
+                  uint64_t seed, uint32_t step, int n_threads) {
+    require(!hessian ||
+                (hessian->shape(0) == gradient.shape(0) && hessian->shape(1) == gradient.shape(1)),
+            "gradient and hessian must have one shape");
+    nb::gil_scoped_release release;
+    subsample(gradient.data(), pointer(hessian), length(gradient, 1), length(gradient, 0), rate,
+              seed, step, n_threads);
+}
+
+void py_structure_rows(int64_t n_rows, uint64_t seed, uint32_t step, Array<uint32_t, 1> rows,
+                       int n_threads) {
+    require(length(rows, 0) <= n_rows, "cannot draw more rows than there are");
+    nb::gil_scoped_release release;
+    structure_rows(n_rows, length(rows, 0), seed, step, rows.data(), n_threads);
+}
+
+void check_rows(const MaybeRows& rows, size_t n_rows) {
+    if (!rows) return;
+    for (size_t i = 0; i < rows->shape(0); ++i)
+        require(rows->data()[i] < n_rows, "a structure row is out of range");
+}
+
+std::pair<double, double> py_quantise(In<double, 2> gradient, MaybeVector weight, MaybeRows rows,
+                                      double sigma, double largest_gradient, double largest_weight,
+                                      uint64_t seed, uint32_t step, Array<int64_t, 2> packed,
+                                      int n_threads) {
+    const int64_t n = rows ? length(*rows, 0) : length(gradient, 1);
+    require(packed.shape(0) == gradient.shape(0) && length(packed, 1) == n &&
+                (!weight || weight->shape(0) == gradient.shape(1)),
+            "packed must be (K, n), weight (N,)");
+    check_rows(rows, gradient.shape(1));
+    nb::gil_scoped_release release;
+    const Scales scales =
+        quantise_scales(n, sigma, largest_gradient, largest_weight, weight.has_value());
+    quantise(gradient.data(), pointer(weight), pointer(rows), length(gradient, 1), n,
+             length(gradient, 0), sigma, scales, seed, step, packed.data(), n_threads);
+    return {scales.gradient, scales.weight};
+}
+
+struct StructureOut {
+    Array<int32_t, 1> features;
+    Array<uint8_t, 1> lows, highs;
+    Array<double, 1> gains;
+
+    int run(const SearchInput& input, Workspace& workspace, double gain_scale, int n_threads) {
+        Split splits[most_depth];
+        const int depth = search(input, workspace, splits, gains.data(), n_threads);
+        for (int d = 0; d < depth; ++d) {
+            features.data()[d] = splits[d].feature;
+            lows.data()[d] = splits[d].low;
+            highs.data()[d] = splits[d].high;
+            gains.data()[d] *= gain_scale;
+        }
+        return depth;
+    }
+
+    void check(int max_depth) const {
+        require(max_depth >= 1 && max_depth <= most_depth, "max_depth must lie in 1..16");
+        require(length(features, 0) >= max_depth && length(lows, 0) >= max_depth &&
+                    length(highs, 0) >= max_depth && length(gains, 0) >= max_depth,
+                "features, lows, highs, gains must have max_depth places");
+    }
+};
+
+void check_codes(const In<uint8_t, 2>& code_rows, const In<int32_t, 1>& n_codes,
+                 const In<bool, 1>& has_missing) {
+    require(code_rows.shape(1) % 4 == 0 && n_codes.shape(0) <= code_rows.shape(1) &&
+                n_codes.shape(0) + 3 >= code_rows.shape(1) &&
+                has_missing.shape(0) == n_codes.shape(0),
+            "code_rows must be (N, F padded to 4), n_codes and has_missing (F,)");
+    for (size_t f = 0; f < n_codes.shape(0); ++f)
+        require(n_codes.data()[f] >= 1 && n_codes.data()[f] <= 256, "n_codes must lie in 1..256");
+}
+
+int py_search(Workspace& workspace, In<uint8_t, 2> code_rows, In<int32_t, 1> n_codes,
+              In<bool, 1> has_missing, In<int64_t, 2> packed, MaybeRows rows, int max_depth,
+              double l2, double random_strength, uint64_t seed, uint32_t step,
+              Array<int32_t, 1> features, Array<uint8_t, 1> lows, Array<uint8_t, 1> highs,
+              Array<double, 1> gains, int n_threads) {
+    check_codes(code_rows, n_codes, has_missing);
+    StructureOut out{features, lows, highs, gains};
+    out.check(max_depth);
+    require(packed.shape(1) == (rows ? rows->shape(0) : code_rows.shape(0)),
+            "packed must hold one word per structure row");
+    check_rows(rows, code_rows.shape(0));
+    const SearchInput input{code_rows.data(),
+                            length(code_rows, 1),
+                            length(n_codes, 0),
+                            n_codes.data(),
+                            reinterpret_cast<const uint8_t*>(has_missing.data()),
+                            packed.data(),
+                            pointer(rows),
+                            length(packed, 1),
+                            length(packed, 0),
+                            max_depth,
+                            l2,
+                            random_strength,
+                            seed,
+                            step};
+    nb::gil_scoped_release release;
+    return out.run(input, workspace, 1.0, n_threads);
+}
+
+int py_grow(Workspace& workspace, In<uint8_t, 2> code_rows, In<int32_t, 1> n_codes,
+            In<bool, 1> has_missing, In<double, 2> gradient, MaybeVector weight, double sigma,
+            double largest_gradient, double largest_weight, int64_t n_structure_rows, int max_depth,
+            double l2, double random_strength, uint64_t seed, uint32_t step,
+            Array<int32_t, 1> features, Array<uint8_t, 1> lows, Array<uint8_t, 1> highs,
+            Array<double, 1> gains, int n_threads) {
+    check_codes(code_rows, n_codes, has_missing);
+    StructureOut out{features, lows, highs, gains};
+    out.check(max_depth);
+    const int64_t n_rows = length(gradient, 1);
+    const int64_t n_outputs = length(gradient, 0);
+    require(gradient.shape(1) == code_rows.shape(0) && (!weight || length(*weight, 0) == n_rows),
+            "gradient must be (K, N), weight (N,)");
+    require(n_structure_rows >= 0, "n_structure_rows must not be negative");
+    const int64_t n = std::min(n_rows, n_structure_rows);
+    nb::gil_scoped_release release;
+    const Scales scales =
+        quantise_scales(n, sigma, largest_gradient, largest_weight, weight.has_value());
+    const uint32_t* rows = nullptr;
+    if (n < n_rows) {
+        workspace.rows.resize(static_cast<size_t>(n));
+        structure_rows(n_rows, n, seed, step, workspace.rows.data(), n_threads);
+        rows = workspace.rows.data();
+    }
+    workspace.packed.resize(static_cast<size_t>(n * n_outputs));
+    quantise(gradient.data(), pointer(weight), rows, n_rows, n, n_outputs, sigma, scales, seed,
+             step, workspace.packed.data(), n_threads);
+    const double share = n_rows > 0 ? static_cast<double>(n) / static_cast<double>(n_rows) : 1.0;
+    const SearchInput input{code_rows.data(),
+                            length(code_rows, 1),
+                            length(n_codes, 0),
+                            n_codes.data(),
+                            reinterpret_cast<const uint8_t*>(has_missing.data()),
+                            workspace.packed.data(),
+                            rows,
+                            n,
+                            n_outputs,
+                            max_depth,
+                            l2 * scales.weight * share,
+                            random_strength,
+                            seed,
+                            step};
+    // Packed gains are (scale_g^2 / scale_w) times those of the sample, which is a share of all.
+    const double unit_gain =
+        scales.gradient > 0.0 ? scales.weight / (scales.gradient * scales.gradient * share) : 0.0;
+    return out.run(input, workspace, unit_gain, n_threads);
+}
+
+void py_fit_leaves(Workspace& workspace, In<uint8_t, 2> columns, In<int32_t, 1> features,
+                   In<uint8_t, 1> lows, In<uint8_t, 1> highs, In<double, 2> gradient,
+                   MaybeMatrix<double> hessian, MaybeVector weight, double largest_gradient,
+                   double largest_hessian, double largest_weight, double learning_rate,
+                   double sigma, double shrink, double l2, In<double, 1> offset, uint64_t seed,
+                   uint32_t step, Array<double, 2> raw, Array<double, 2> values, int n_threads) {
+    const auto splits = splits_of(features, lows, highs, length(columns, 0));
+    const auto same = [&](const auto& a) {
+        return a.shape(0) == raw.shape(0) && a.shape(1) == raw.shape(1);
+    };
+    require(raw.shape(1) == columns.shape(1) && same(gradient) && (!hessian || same(*hessian)) &&
+                (!weight || weight->shape(0) == raw.shape(1)),
+            "raw, gradient and hessian must be (K, N), weight (N,), columns (F, N)");
+    require(values.shape(0) == size_t{1} << splits.size() && values.shape(1) == raw.shape(0) &&
+                offset.shape(0) == raw.shape(0),
+            "values must be (2^depth, K), offset (K,)");
+    const LeafInput input{columns.data(),
+                          length(raw, 1),
+                          length(raw, 0),
+                          splits.data(),
+                          static_cast<int>(splits.size()),
+                          gradient.data(),
+                          pointer(hessian),
+                          pointer(weight),
+                          largest_gradient,
+                          largest_hessian,
+                          largest_weight,
+                          learning_rate,
+                          sigma,
+                          shrink,
+                          l2,
+                          offset.data(),
+                          seed,
+                          step};
+    nb::gil_scoped_release release;
+    fit_leaves(input, workspace, raw.data(), values.data(), n_threads);
+}
+
+void py_leaf_indices(In<uint8_t, 2> columns, In<int32_t, 1> features, In<uint8_t, 1> lows,
+                     In<uint8_t, 1> highs, Array<uint16_t, 1> out, int n_threads) {
+    const auto splits = splits_of(features, lows, highs, length(columns, 0));
+    require(out.shape(0) == columns.shape(1), "out must be (N,)");
+    nb::gil_scoped_release release;
+    parallel_rows(length(out, 0), n_threads, [&](int64_t begin, int64_t end) {
+        leaf_indices(columns.data(), length(columns, 1), splits.data(),
+                     static_cast<int>(splits.size()), begin, end, out.data() + begin);
+    });
+}
+
+void py_add_tree(In<uint8_t, 2> columns, In<int32_t, 1> features, In<uint8_t, 1> lows,
+                 In<uint8_t, 1> highs, In<double, 2> values, double shrink, In<double, 1> offset,
+                 Array<double, 2> raw, int n_threads) {
+    const auto splits = splits_of(features, lows, highs, length(columns, 0));
+    require(raw.shape(1) == columns.shape(1) && values.shape(0) >= size_t{1} << splits.size() &&
+                values.shape(1) == raw.shape(0) && offset.shape(0) == raw.shape(0),
+            "raw must be (K, N), values (2^depth, K), offset (K,), columns (F, N)");
+    nb::gil_scoped_release release;
+    add_tree(columns.data(), length(columns, 1), length(raw, 0), splits.data(),
+             static_cast<int>(splits.size()), values.data(), shrink, offset.data(), raw.data(),
+             n_threads);
+}
+
+Trees trees_of(const In<int32_t, 2>& features, const In<uint8_t, 2>& lows,
+               const In<uint8_t, 2>& highs, const In<int32_t, 1>& depths,
+               const In<double, 3>& values, int64_t n_features, int64_t n_outputs) {
+    const Trees trees{length(features, 0), length(features, 1), length(values, 2), features.data(),
+                      lows.data(),         highs.data(),        depths.data(),     values.data()};
+    const auto same = [&](const auto& a) {
+        return a.shape(0) == features.shape(0) && a.shape(1) == features.shape(1);
+    };
+    require(same(lows) && same(highs) && length(depths, 0) == trees.n_trees &&
+                trees.max_depth <= most_depth && length(values, 0) == trees.n_trees &&
+                values.shape(1) == size_t{1} << trees.max_depth && trees.n_outputs == n_outputs,
+            "tree arrays must be (T, D), (T,), (T, 2^D, K)");
+    for (int64_t t = 0; t < trees.n_trees; ++t) {
+        require(trees.depths[t] >= 0 && trees.depths[t] <= trees.max_depth, "depth out of range");
+        for (int64_t d = 0; d < trees.depths[t]; ++d) {
+            const int32_t feature = trees.features[t * trees.max_depth + d];
+            require(feature >= 0 && feature < n_features, "feature out of range");
+        }
+    }
+    return trees;
+}
+
+void py_predict(AnyMatrix x, In<double, 2> thresholds, In<int32_t, 1> n_thresholds,
+                In<int32_t, 2> features, In<uint8_t, 2> lows, In<uint8_t, 2> highs,
+                In<int32_t, 1> depths, In<double, 3> values, Array<double, 2> out, int n_threads) {
+    check_thresholds(thresholds, n_thresholds, length(x, 1));
+    require(out.shape(1) == x.shape(0), "out must be (K, N)");
+    const Trees trees =
+        trees_of(features, lows, highs, depths, values, length(x, 1), length(out, 0));
+    const Table table = table_of(x);
+    nb::gil_scoped_release release;
+    predict(table, thresholds.data(), n_thresholds.data(), length(thresholds, 1), trees, out.data(),
+            n_threads);
+}
+
+void py_predict_codes(In<uint8_t, 2> columns, In<int32_t, 2> features, In<uint8_t, 2> lows,
+                      In<uint8_t, 2> highs, In<int32_t, 1> depths, In<double, 3> values,
+                      Array<double, 2> out, int n_threads) {
+    require(out.shape(1) == columns.shape(1), "out must be (K, N)");
+    const Trees trees =
+        trees_of(features, lows, highs, depths, values, length(columns, 0), length(out, 0));
+    nb::gil_scoped_release release;
+    predict_codes(columns.data(), length(columns, 1), trees, out.data(), n_threads);
+}
+
+void check_signals() {
+    nb::gil_scoped_acquire acquire;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
+
+}  // namespace
+
+NB_MODULE(_core, m) {
+    set_interrupt_check(check_signals);
+    nb::class_<Workspace>(m, "Workspace").def(nb::init<>());
+    m.def("available_threads", &available_threads);
+    m.def("words", &py_words, "seed"_a, "step"_a, "role"_a, "output"_a, "first"_a, "out"_array);
+    m.def("normals", &py_normals, "seed"_a, "step"_a, "role"_a, "output"_a, "first"_a, "out"_array,
+          "n_threads"_a);
+    m.def("find_thresholds", &py_find_thresholds, "x"_array, "max_bins"_a, "sample_rows"_a,
+          "seed"_a, "thresholds"_array, "n_thresholds"_array, "n_threads"_a);
+    m.def("encode", &py_encode, "x"_array, "thresholds"_array, "n_thresholds"_array,
+          "columns"_array, "n_threads"_a);
+    m.def("to_rows", &py_to_rows, "columns"_array, "rows"_array, "n_threads"_a);
+    m.def("largest", &py_largest, "values"_array, "n_threads"_a);
+    m.def("gradient", &py_gradient, "loss"_a, "parameters"_a, "y"_array, "raw"_array,
+          "gradient"_array, "hessian"_array.none(), "n_threads"_a);
+    m.def("subsample", &py_subsample, "gradient"_array, "hessian"_array.none(), "rate"_a, "seed"_a,
+          "step"_a, "n_threads"_a);
+    m.def("structure_rows", &py_structure_rows, "n_rows"_a, "seed"_a, "step"_a, "rows"_array,
+          "n_threads"_a);
+    m.def("quantise", &py_quantise, "gradient"_array, "weight"_array.none(), "rows"_array.none(),
+          "sigma"_a, "largest_gradient"_a, "largest_weight"_a, "seed"_a, "step"_a, "packed"_array,
+          "n_threads"_a);
+    m.def("search", &py_search, "workspace"_a, "code_rows"_array, "n_codes"_array,
+          "has_missing"_array, "packed"_array, "rows"_array.none(), "max_depth"_a, "l2"_a,
+          "random_strength"_a, "seed"_a, "step"_a, "features"_array, "lows"_array, "highs"_array,
+          "gains"_array, "n_threads"_a);
+    m.def("grow", &py_grow, "workspace"_a, "code_rows"_array, "n_codes"_array, "has_missing"_array,
+          "gradient"_array, "weight"_array.none(), "sigma"_a, "largest_gradient"_a,
+          "largest_weight"_a, "n_structure_rows"_a, "max_depth"_a, "l2"_a, "random_strength"_a,
+          "seed"_a, "step"_a, "features"_array, "lows"_array, "highs"_array, "gains"_array,
+          "n_threads"_a);
+    m.def("fit_leaves", &py_fit_leaves, "workspace"_a, "columns"_array, "features"_array,
+          "lows"_array, "highs"_array, "gradient"_array, "hessian"_array.none(),
+          "weight"_array.none(), "largest_gradient"_a, "largest_hessian"_a, "largest_weight"_a,
+          "learning_rate"_a, "sigma"_a, "shrink"_a, "l2"_a, "offset"_array, "seed"_a, "step"_a,
+          "raw"_array, "values"_array, "n_threads"_a);
+    m.def("leaf_indices", &py_leaf_indices, "columns"_array, "features"_array, "lows"_array,
+          "highs"_array, "out"_array, "n_threads"_a);
+    m.def("add_tree", &py_add_tree, "columns"_array, "features"_array, "lows"_array, "highs"_array,
+          "values"_array, "shrink"_a, "offset"_array, "raw"_array, "n_threads"_a);
+    m.def("predict", &py_predict, "x"_array, "thresholds"_array, "n_thresholds"_array,
+          "features"_array, "lows"_array, "highs"_array, "depths"_array, "values"_array,
+          "out"_array, "n_threads"_a);
+    m.def("predict_codes", &py_predict_codes, "columns"_array, "features"_array, "lows"_array,
+          "highs"_array, "depths"_array, "values"_array, "out"_array, "n_threads"_a);
+}

@@ -1,0 +1,244 @@
+#include "bins.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <queue>
+#include <vector>
+
+#include "elementary.h"
+#include "parallel.h"
+#include "sample.h"
+
+namespace sglb {
+namespace {
+
+// Calls f(pointer of the table's type).
+template <class F>
+void with_type(const Table& x, F&& f) {
+    switch (x.type) {
+        case Type::f32:
+            return f(static_cast<const float*>(x.data));
+        case Type::f64:
+            return f(static_cast<const double*>(x.data));
+        case Type::i8:
+            return f(static_cast<const int8_t*>(x.data));
+        case Type::i16:
+            return f(static_cast<const int16_t*>(x.data));
+        case Type::i32:
+            return f(static_cast<const int32_t*>(x.data));
+        case Type::i64:
+            return f(static_cast<const int64_t*>(x.data));
+        case Type::u8:
+            return f(static_cast<const uint8_t*>(x.data));
+        case Type::u16:
+            return f(static_cast<const uint16_t*>(x.data));
+        case Type::u32:
+            return f(static_cast<const uint32_t*>(x.data));
+        case Type::u64:
+            return f(static_cast<const uint64_t*>(x.data));
+    }
+}
+
+// Doubles in the order of their bits: negative numbers reversed, sign flipped.
+uint64_t to_key(double x) {
+    const uint64_t bits = std::bit_cast<uint64_t>(x);
+    return bits ^ (bits >> 63 ? ~uint64_t{0} : uint64_t{1} << 63);
+}
+double from_key(uint64_t key) {
+    return std::bit_cast<double>(key ^ (key >> 63 ? uint64_t{1} << 63 : ~uint64_t{0}));
+}
+
+// Least significant digit radix sort; digits that all keys share are skipped.
+void sort_keys(std::vector<uint64_t>& keys, std::vector<uint64_t>& other) {
+    if (keys.size() < 512) {
+        std::sort(keys.begin(), keys.end());
+        return;
+    }
+    constexpr int digit_bits = 11;
+    constexpr size_t n_digits = size_t{1} << digit_bits;
+    other.resize(keys.size());
+    for (int shift = 0; shift < 64; shift += digit_bits) {
+        std::vector<size_t> start(n_digits + 1, 0);
+        for (const uint64_t key : keys) ++start[(key >> shift & (n_digits - 1)) + 1];
+        if (std::find(start.begin(), start.end(), keys.size()) != start.end()) continue;
+        for (size_t d = 0; d < n_digits; ++d) start[d + 1] += start[d];
+        for (const uint64_t key : keys) other[start[key >> shift & (n_digits - 1)]++] = key;
+        keys.swap(other);
+    }
+}
+
+// Distinct values u_0 < u_1 < ... and cumulative counts: below[i] rows lie below u_i.
+struct Distinct {
+    std::vector<double> value;
+    std::vector<int64_t> below;
+};
+
+Distinct distinct_values(std::vector<uint64_t>& keys) {
+    std::vector<uint64_t> scratch;
+    sort_keys(keys, scratch);
+    Distinct found;
+    for (size_t i = 0; i < keys.size(); ++i) {
+        if (i > 0 && keys[i] == keys[i - 1]) continue;
+        found.value.push_back(from_key(keys[i]));
+        found.below.push_back(static_cast<int64_t>(i));
+    }
+    found.below.push_back(static_cast<int64_t>(keys.size()));
+    return found;
+}
+
+// A bin of distinct values [begin, end) and the best place to cut it.
+struct Bin {
+    size_t begin, end, cut;
+    double gain;
+    bool operator<(const Bin& other) const {  // the top of the queue: largest gain, then leftmost
+        return gain != other.gain ? gain < other.gain : begin > other.begin;
+    }
+};
+
+double log_of(int64_t n) { return logarithm(static_cast<double>(n)); }
+
+// Cut next to the median; gain log n_left + log n_right - log n favours large bins, yet less
+// strictly than equal-mass quantiles do, so that rare values get thresholds of their own.
+Bin make_bin(const Distinct& d, size_t begin, size_t end) {
+    Bin bin{begin, end, 0, -std::numeric_limits<double>::infinity()};
+    if (end - begin < 2) return bin;
+    const int64_t low = d.below[begin];
+    const int64_t high = d.below[end];
+    const int64_t half = low + (high - low) / 2;
+    const auto first = d.below.begin() + static_cast<std::ptrdiff_t>(begin) + 1;
+    const auto last = d.below.begin() + static_cast<std::ptrdiff_t>(end);
+    const auto found = static_cast<size_t>(std::lower_bound(first, last, half) - d.below.begin());
+    for (const size_t cut : {found - 1, found}) {
+        if (cut <= begin || cut >= end) continue;
+        const double gain =
+            log_of(d.below[cut] - low) + log_of(high - d.below[cut]) - log_of(high - low);
+        if (gain > bin.gain) {
+            bin.gain = gain;
+            bin.cut = cut;
+        }
+    }
+    return bin;
+}
+
+// A number t with low <= t < high, halfway where that can be represented.
+double between(double low, double high) {
+    const double middle = 0.5 * low + 0.5 * high;
+    return middle >= low && middle < high ? middle : low;
+}
+
+std::vector<double> choose_thresholds(const Distinct& d, size_t max_bins) {
+    std::vector<size_t> cuts;
+    if (d.value.size() <= max_bins) {
+        for (size_t i = 1; i < d.value.size(); ++i) cuts.push_back(i);
+    } else {
+        std::priority_queue<Bin> bins;
+        bins.push(make_bin(d, 0, d.value.size()));
+        while (cuts.size() + 1 < max_bins && std::isfinite(bins.top().gain)) {
+            const Bin bin = bins.top();
+            bins.pop();
+            cuts.push_back(bin.cut);
+            bins.push(make_bin(d, bin.begin, bin.cut));
+            bins.push(make_bin(d, bin.cut, bin.end));
+        }
+        std::sort(cuts.begin(), cuts.end());
+    }
+    std::vector<double> thresholds;
+    for (const size_t cut : cuts) thresholds.push_back(between(d.value[cut - 1], d.value[cut]));
+    return thresholds;
+}
+
+constexpr int64_t encode_rows = 512;
+
+// Branch-free search: `table` holds 2^levels - 1 thresholds, the unused ones +infinity.
+SGLB_KERNEL void search_codes(const double* x, int64_t n, const double* table, int levels,
+                              uint8_t* codes) {
+    uint32_t position[encode_rows];
+    for (int64_t i = 0; i < n; ++i) position[i] = 0;
+    for (int level = levels - 1; level >= 0; --level) {
+        const uint32_t step = uint32_t{1} << level;
+        for (int64_t i = 0; i < n; ++i)
+            position[i] += table[position[i] + step - 1] < x[i] ? step : 0;
+    }
+    for (int64_t i = 0; i < n; ++i)
+        codes[i] = static_cast<uint8_t>(x[i] == x[i] ? position[i] + 1 : 0);
+}
+
+}  // namespace
+
+void find_thresholds(const Table& x, int max_bins, int64_t sample_rows, uint64_t seed,
+                     double* thresholds, int32_t* n_thresholds, int n_threads) {
+    const int64_t width = max_bins - 1;
+    std::vector<int64_t> rows;
+    const int64_t n = std::min(x.n_rows, sample_rows);
+    const Stream stream{seed, 0, Role::thresholds, 0};
+    const uint64_t length =
+        n > 0 ? stretch_length(static_cast<uint64_t>(n), static_cast<uint64_t>(x.n_rows)) : 0;
+    for (int64_t k = 0; k < n; ++k)
+        rows.push_back(n == x.n_rows ? k
+                                     : static_cast<int64_t>(
+                                           stretch_row(stream, static_cast<uint64_t>(k), length)));
+    parallel_for(x.n_features, n_threads, [&](int64_t feature) {
+        std::vector<uint64_t> keys;
+        keys.reserve(rows.size());
+        with_type(x, [&](const auto* data) {
+            for (const int64_t row : rows) {
+                const auto value =
+                    static_cast<double>(data[row * x.row_stride + feature * x.feature_stride]);
+                if (value == value) keys.push_back(to_key(value + 0.0));  // -0 and 0 are one value
+            }
+        });
+        const std::vector<double> found =
+            choose_thresholds(distinct_values(keys), static_cast<size_t>(max_bins));
+        double* out = thresholds + feature * width;
+        std::fill(out, out + width, std::numeric_limits<double>::infinity());
+        std::copy(found.begin(), found.end(), out);
+        n_thresholds[feature] = static_cast<int32_t>(found.size());
+    });
+}
+
+void encode_block(const Table& x, int64_t feature, int64_t begin, int64_t end,
+                  const double* thresholds, int32_t n_thresholds, uint8_t* codes) {
+    int levels = 0;
+    while ((1 << levels) - 1 < n_thresholds) ++levels;
+    double table[256];
+    std::copy(thresholds, thresholds + n_thresholds, table);
+    std::fill(table + n_thresholds, table + (1 << levels), std::numeric_limits<double>::infinity());
+    double values[encode_rows];
+    for (int64_t at = begin; at < end; at += encode_rows) {
+        const int64_t n = std::min(encode_rows, end - at);
+        with_type(x, [&](const auto* data) {
+            const auto* from = data + at * x.row_stride + feature * x.feature_stride;
+            for (int64_t i = 0; i < n; ++i) values[i] = static_cast<double>(from[i * x.row_stride]);
+        });
+        search_codes(values, n, table, levels, codes + (at - begin));
+    }
+}
+
+void encode(const Table& x, const double* thresholds, const int32_t* n_thresholds, int64_t width,
+            uint8_t* columns, int n_threads) {
+    parallel_rows(x.n_rows, n_threads, [&](int64_t begin, int64_t end) {
+        // Short runs of rows, so that a row-major table is read from the cache once per feature.
+        for (int64_t at = begin; at < end; at += encode_rows)
+            for (int64_t feature = 0; feature < x.n_features; ++feature)
+                encode_block(x, feature, at, std::min(end, at + encode_rows),
+                             thresholds + feature * width, n_thresholds[feature],
+                             columns + feature * x.n_rows + at);
+    });
+}
+
+void to_rows(const uint8_t* columns, int64_t n_features, int64_t n_rows, int64_t stride,
+             uint8_t* rows, int n_threads) {
+    constexpr int64_t tile = 256;
+    parallel_rows(n_rows, n_threads, [&](int64_t begin, int64_t end) {
+        for (int64_t at = begin; at < end; at += tile) {
+            const int64_t stop = std::min(end, at + tile);
+            std::fill(rows + at * stride, rows + stop * stride, uint8_t{0});
+            for (int64_t feature = 0; feature < n_features; ++feature)
+                for (int64_t row = at; row < stop; ++row)
+                    rows[row * stride + feature] = columns[feature * n_rows + row];
+        }
+    });
+}
+
+}  // namespace sglb

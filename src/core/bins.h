@@ -1,0 +1,39 @@
+// Feature values to codes: thresholds per feature, then one byte per value.
+//
+//     code(x) = 0                              if x is missing (NaN)
+//             = 1 + number of thresholds < x   otherwise, so x <= t_0 has code 1
+#pragma once
+
+#include <cstdint>
+
+namespace sglb {
+
+enum class Type { f32, f64, i8, i16, i32, i64, u8, u16, u32, u64 };
+
+// A matrix as the caller holds it: any of the types above, any strides (in elements).
+struct Table {
+    const void* data;
+    Type type;
+    int64_t n_rows, n_features;
+    int64_t row_stride, feature_stride;
+};
+
+// Thresholds of every feature, found on at most sample_rows rows.
+// OUT thresholds [n_features * (max_bins - 1)], increasing, padded with +infinity; n_thresholds.
+void find_thresholds(const Table& x, int max_bins, int64_t sample_rows, uint64_t seed,
+                     double* thresholds, int32_t* n_thresholds, int n_threads);
+
+// OUT columns [n_features * n_rows]. `width` is the length of a feature's row of thresholds.
+void encode(const Table& x, const double* thresholds, const int32_t* n_thresholds, int64_t width,
+            uint8_t* columns, int n_threads);
+
+// The codes of rows begin..end of one feature, as encode() would give them: OUT codes [end -
+// begin].
+void encode_block(const Table& x, int64_t feature, int64_t begin, int64_t end,
+                  const double* thresholds, int32_t n_thresholds, uint8_t* codes);
+
+// OUT rows [n_rows * stride]: the same codes with one row's codes side by side, padded with 0.
+void to_rows(const uint8_t* columns, int64_t n_features, int64_t n_rows, int64_t stride,
+             uint8_t* rows, int n_threads);
+
+}  // namespace sglb

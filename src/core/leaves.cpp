@@ -1,0 +1,273 @@
+#include "leaves.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "noise.h"
+#include "parallel.h"
+
+namespace sglb {
+namespace {
+
+constexpr int64_t tile = 1024;
+constexpr int byte_depth = 8;  // up to this depth a leaf index fits a byte
+// Newton curvature per weight is at least this share of its mean over all rows: a leaf of
+// saturated rows must not take an unbounded step.
+constexpr double least_curvature = 1e-3;
+
+// index[i] gets bit `bit` where the code lies outside low .. low + span.
+SGLB_KERNEL void add_bit(const uint8_t* codes, int64_t n, uint8_t low, uint8_t span, int bit,
+                         uint8_t* index) {
+    for (int64_t i = 0; i < n; ++i) {
+        const auto offset = static_cast<uint8_t>(codes[i] - low);
+        const auto right = static_cast<uint8_t>(offset > span);
+        index[i] = static_cast<uint8_t>(index[i] | right << bit);
+    }
+}
+
+// x as a fixed-point integer: round(x * scale), |x * scale| < 2^51.
+SGLB_KERNEL void to_fixed(const double* x, const double* weight, int64_t n, double scale,
+                          int64_t* out) {
+    for (int64_t i = 0; i < n; ++i) {
+        const double weighted = weight ? x[i] * weight[i] : x[i];
+        out[i] = static_cast<int64_t>(std::bit_cast<uint64_t>(weighted * scale + round_magic) -
+                                      std::bit_cast<uint64_t>(round_magic));
+    }
+}
+
+template <class Index>
+void update(const Index* index, int64_t n, const double* values, int64_t stride, double shrink,
+            double* raw) {
+    for (int64_t i = 0; i < n; ++i) raw[i] = shrink * raw[i] + values[index[i] * stride];
+}
+
+// raw holds the offset, which is never shrunk: shrink (raw - offset) + offset + value
+// = shrink raw + (value + (1 - shrink) offset). These are the values in brackets.
+std::vector<double> with_offset(const double* values, int64_t n_leaves, int64_t n_outputs,
+                                double shrink, const double* offset) {
+    std::vector<double> steps(values, values + n_leaves * n_outputs);
+    for (int64_t j = 0; j < n_leaves; ++j)
+        for (int64_t k = 0; k < n_outputs; ++k)
+            steps[static_cast<size_t>(j * n_outputs + k)] += (1.0 - shrink) * offset[k];
+    return steps;
+}
+
+// The power of two that uses as much of 62 bits as sums over n rows of numbers up to `bound` allow.
+double fixed_scale(double bound, int64_t n) {
+    if (!(bound > 0.0)) return 0.0;
+    const int bits = std::min(50, 62 - static_cast<int>(std::bit_width(static_cast<uint64_t>(n))));
+    return std::ldexp(1.0, std::min(1000, bits - std::ilogb(bound) - 1));
+}
+
+// Sums of one leaf and output.
+struct Sums {
+    int64_t gradient = 0, curvature = 0, weight = 0;
+};
+
+class LeafFit {
+  public:
+    LeafFit(const LeafInput& input, int n_threads) : in_(input), n_threads_(n_threads) {
+        n_leaves_ = int64_t{1} << in_.depth;
+        const double weight = in_.weight ? in_.largest_weight : 1.0;
+        gradient_scale_ = fixed_scale(in_.largest_gradient * weight, in_.n_rows);
+        hessian_scale_ = fixed_scale(in_.largest_hessian * weight, in_.n_rows);
+        weight_scale_ = in_.weight ? fixed_scale(weight, in_.n_rows) : 1.0;
+    }
+
+    template <class Index>
+    void run(Index* index, double* raw, double* values) {
+        sum<Index>(index);
+        fill_values(values);
+        const std::vector<double> steps =
+            with_offset(values, n_leaves_, in_.n_outputs, in_.shrink, in_.offset);
+        parallel_rows(in_.n_rows, n_threads_, [&](int64_t begin, int64_t end) {
+            for (int64_t k = 0; k < in_.n_outputs; ++k)
+                update(index + begin, end - begin, steps.data() + k, in_.n_outputs, in_.shrink,
+                       raw + k * in_.n_rows + begin);
+        });
+    }
+
+  private:
+    // Each stripe of rows has sums of its own; they are integers, so their total does not depend
+    // on how many stripes there are.
+    template <class Index>
+    void sum(Index* index) {
+        const int64_t n_sums = n_leaves_ * in_.n_outputs;
+        const int64_t n_blocks = (in_.n_rows + block_rows - 1) / block_rows;
+        const int64_t n_stripes = std::max<int64_t>(
+            1, std::min<int64_t>(n_blocks, in_.depth <= byte_depth ? 4 * n_threads_ : n_threads_));
+        sums_.assign(static_cast<size_t>(n_stripes * n_sums), Sums{});
+        parallel_for(n_stripes, n_threads_, [&](int64_t stripe) {
+            const int64_t begin = n_blocks * stripe / n_stripes * block_rows;
+            const int64_t end =
+                std::min(in_.n_rows, n_blocks * (stripe + 1) / n_stripes * block_rows);
+            for (int64_t at = begin; at < end; at += tile) {
+                const int64_t n = std::min(tile, end - at);
+                leaf_indices(in_.columns, in_.n_rows, in_.splits, in_.depth, at, at + n,
+                             index + at);
+                add_tile(index + at, at, n, sums_.data() + stripe * n_sums);
+            }
+        });
+        for (int64_t stripe = 1; stripe < n_stripes; ++stripe)
+            for (int64_t j = 0; j < n_sums; ++j) {
+                const Sums& part = sums_[static_cast<size_t>(stripe * n_sums + j)];
+                Sums& total = sums_[static_cast<size_t>(j)];
+                total.gradient += part.gradient;
+                total.curvature += part.curvature;
+                total.weight += part.weight;
+            }
+    }
+
+    template <class Index>
+    void add_tile(const Index* index, int64_t at, int64_t n, Sums* sums) const {
+        int64_t gradient[tile], curvature[tile], weight[tile];
+        const double* w = in_.weight ? in_.weight + at : nullptr;
+        if (w) to_fixed(w, nullptr, n, weight_scale_, weight);
+        for (int64_t k = 0; k < in_.n_outputs; ++k) {
+            to_fixed(in_.gradient + k * in_.n_rows + at, w, n, gradient_scale_, gradient);
+            if (in_.hessian)
+                to_fixed(in_.hessian + k * in_.n_rows + at, w, n, hessian_scale_, curvature);
+            Sums* to = sums + k * n_leaves_;
+            for (int64_t i = 0; i < n; ++i) {
+                Sums& leaf = to[index[i]];
+                leaf.gradient += gradient[i];
+                leaf.weight += w ? weight[i] : 1;
+                if (in_.hessian) leaf.curvature += curvature[i];
+            }
+        }
+    }
+
+    void fill_values(double* values) const {
+        for (int64_t k = 0; k < in_.n_outputs; ++k) {
+            const Stream stream{in_.seed, in_.step, Role::leaf, static_cast<uint32_t>(k)};
+            const Sums* sums = sums_.data() + k * n_leaves_;
+            int64_t curvature = 0, weight = 0;
+            for (int64_t j = 0; j < n_leaves_; ++j) {
+                curvature += sums[j].curvature;
+                weight += sums[j].weight;
+            }
+            const double least = least_curvature * unscale(curvature, hessian_scale_) /
+                                 unscale(weight, weight_scale_);
+            for (int64_t j = 0; j < n_leaves_; ++j)
+                values[j * in_.n_outputs + k] = value(sums[j], least, stream, j);
+        }
+    }
+
+    static double unscale(int64_t sum, double scale) {
+        return scale > 0.0 ? static_cast<double>(sum) / scale : 0.0;
+    }
+
+    double value(const Sums& sums, double least, const Stream& stream, int64_t leaf) const {
+        if (sums.weight == 0) return 0.0;
+        const double weight = unscale(sums.weight, weight_scale_);
+        const double curvature =
+            in_.l2 + (in_.hessian
+                          ? std::max(unscale(sums.curvature, hessian_scale_), least * weight)
+                          : weight);
+        if (!(curvature > 0.0)) return 0.0;
+        double gradient = unscale(sums.gradient, gradient_scale_);
+        if (in_.sigma > 0.0)
+            gradient +=
+                in_.sigma * std::sqrt(curvature) * normal_at(stream, static_cast<uint64_t>(leaf));
+        return -in_.learning_rate * (gradient / curvature);
+    }
+
+    const LeafInput& in_;
+    int n_threads_;
+    int64_t n_leaves_;
+    double gradient_scale_, hessian_scale_, weight_scale_;
+    std::vector<Sums> sums_;
+};
+
+}  // namespace
+
+void leaf_indices(const uint8_t* columns, int64_t n_rows, const Split* splits, int depth,
+                  int64_t begin, int64_t end, uint8_t* index) {
+    std::fill(index, index + (end - begin), uint8_t{0});
+    for (int d = 0; d < depth; ++d)
+        add_bit(columns + splits[d].feature * n_rows + begin, end - begin, splits[d].low,
+                static_cast<uint8_t>(splits[d].high - splits[d].low), d, index);
+}
+
+void leaf_indices(const uint8_t* columns, int64_t n_rows, const Split* splits, int depth,
+                  int64_t begin, int64_t end, uint16_t* index) {
+    uint8_t low[tile], high[tile];
+    const int low_depth = std::min(depth, byte_depth);
+    for (int64_t at = begin; at < end; at += tile) {
+        const int64_t n = std::min(tile, end - at);
+        leaf_indices(columns, n_rows, splits, low_depth, at, at + n, low);
+        leaf_indices(columns, n_rows, splits + low_depth, depth - low_depth, at, at + n, high);
+        for (int64_t i = 0; i < n; ++i)
+            index[at - begin + i] = static_cast<uint16_t>(low[i] | high[i] << 8);
+    }
+}
+
+void fit_leaves(const LeafInput& input, Workspace& workspace, double* raw, double* values,
+                int n_threads) {
+    LeafFit fit(input, n_threads);
+    const auto n = static_cast<size_t>(input.n_rows);
+    if (input.depth <= byte_depth) {
+        workspace.leaf8.resize(n);
+        fit.run(workspace.leaf8.data(), raw, values);
+    } else {
+        workspace.leaf16.resize(n);
+        fit.run(workspace.leaf16.data(), raw, values);
+    }
+}
+
+void add_tree(const uint8_t* columns, int64_t n_rows, int64_t n_outputs, const Split* splits,
+              int depth, const double* values, double shrink, const double* offset, double* raw,
+              int n_threads) {
+    const std::vector<double> steps =
+        with_offset(values, int64_t{1} << depth, n_outputs, shrink, offset);
+    parallel_rows(n_rows, n_threads, [&](int64_t begin, int64_t end) {
+        uint16_t index[tile];
+        for (int64_t at = begin; at < end; at += tile) {
+            const int64_t n = std::min(tile, end - at);
+            leaf_indices(columns, n_rows, splits, depth, at, at + n, index);
+            for (int64_t k = 0; k < n_outputs; ++k)
+                update(index, n, steps.data() + k, n_outputs, shrink, raw + k * n_rows + at);
+        }
+    });
+}
+
+double largest(const double* x, int64_t n, int n_threads) {
+    const int64_t n_blocks = (n + block_rows - 1) / block_rows;
+    std::vector<double> found(static_cast<size_t>(n_blocks), 0.0);
+    parallel_rows(n, n_threads, [&](int64_t begin, int64_t end) {
+        double most = 0.0;
+        double poison = 0.0;  // 0 * x is NaN for infinite and NaN x
+        for (int64_t i = begin; i < end; ++i) {
+            most = maximum(most, absolute(x[i]));
+            poison += 0.0 * x[i];
+        }
+        found[static_cast<size_t>(begin / block_rows)] =
+            poison == 0.0 ? most : std::numeric_limits<double>::infinity();
+    });
+    double most = 0.0;
+    for (const double value : found) most = maximum(most, value);
+    return most;
+}
+
+void subsample(double* gradient, double* hessian, int64_t n_rows, int64_t n_outputs, double rate,
+               uint64_t seed, uint32_t step, int n_threads) {
+    const Stream stream{seed, step, Role::subsample, 0};
+    const double scale = 1.0 / rate;
+    parallel_rows(n_rows, n_threads, [&](int64_t begin, int64_t end) {
+        double factor[tile];
+        for (int64_t at = begin; at < end; at += tile) {
+            const int64_t n = std::min(tile, end - at);
+            for (int64_t i = 0; i < n; ++i)
+                factor[i] =
+                    unit(words_at(stream, static_cast<uint64_t>(at + i))[0]) < rate ? scale : 0.0;
+            for (int64_t k = 0; k < n_outputs; ++k)
+                for (int64_t i = 0; i < n; ++i) {
+                    gradient[k * n_rows + at + i] *= factor[i];
+                    if (hessian) hessian[k * n_rows + at + i] *= factor[i];
+                }
+        }
+    });
+}
+
+}  // namespace sglb

@@ -1,0 +1,28 @@
+#include "noise.h"
+
+#include "parallel.h"
+
+namespace sglb {
+namespace {
+
+SGLB_KERNEL void normals_block(const Stream& stream, uint64_t first, int64_t n, double* out) {
+    const Stream copy = stream;  // lets the compiler keep it in registers
+    for (int64_t i = 0; i < n; ++i) out[i] = normal_at(copy, first + static_cast<uint64_t>(i));
+}
+
+}  // namespace
+
+void fill_words(const Stream& stream, uint64_t first, int64_t n, uint32_t* out) {
+    for (int64_t i = 0; i < n; ++i) {
+        const Words w = words_at(stream, first + static_cast<uint64_t>(i));
+        for (size_t j = 0; j < 4; ++j) out[4 * static_cast<size_t>(i) + j] = w[j];
+    }
+}
+
+void fill_normals(const Stream& stream, uint64_t first, int64_t n, double* out, int n_threads) {
+    parallel_rows(n, n_threads, [&](int64_t begin, int64_t end) {
+        normals_block(stream, first + static_cast<uint64_t>(begin), end - begin, out + begin);
+    });
+}
+
+}  // namespace sglb

@@ -1,0 +1,81 @@
+// Noise is a function, not a stream: number `index` of (seed, step, role, output).
+//
+// Philox4x32-10 turns a 128-bit counter and a 64-bit key into four words. The key is the seed, the
+// counter holds everything else, so any number can be had at any time, in any order, by any thread.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+
+#include "elementary.h"
+
+namespace sglb {
+
+// Who draws: two roles never share a counter.
+enum class Role : uint32_t {
+    structure = 0,    // gradient noise that chooses the structure, by row
+    leaf = 1,         // gradient noise of a leaf, by leaf
+    subsample = 2,    // rows kept in a gradient estimate, by row
+    rows = 3,         // rows of a structure search, by stretch of rows
+    score = 4,        // noise on split scores, by candidate
+    permutation = 5,  // orders of rows
+    chain = 6,        // seeds of further chains
+    test = 7,         // free for tests
+    thresholds = 8,   // rows that thresholds are found on
+};
+
+using Words = std::array<uint32_t, 4>;
+
+// The streams of one step: everything but the index.
+struct Stream {
+    uint64_t seed;
+    uint32_t step;
+    Role role;
+    uint32_t output = 0;  // below 2^24
+};
+
+SGLB_INLINE Words philox(Words counter, uint32_t key0, uint32_t key1) {
+    for (int round = 0; round < 10; ++round) {
+        const uint64_t a = uint64_t{0xD2511F53} * counter[0];
+        const uint64_t b = uint64_t{0xCD9E8D57} * counter[2];
+        counter = {static_cast<uint32_t>(b >> 32) ^ counter[1] ^ key0, static_cast<uint32_t>(b),
+                   static_cast<uint32_t>(a >> 32) ^ counter[3] ^ key1, static_cast<uint32_t>(a)};
+        key0 += 0x9E3779B9;
+        key1 += 0xBB67AE85;
+    }
+    return counter;
+}
+
+SGLB_INLINE Words words_at(const Stream& stream, uint64_t index) {
+    const Words counter = {static_cast<uint32_t>(index), static_cast<uint32_t>(index >> 32),
+                           stream.step, static_cast<uint32_t>(stream.role) | stream.output << 8};
+    return philox(counter, static_cast<uint32_t>(stream.seed),
+                  static_cast<uint32_t>(stream.seed >> 32));
+}
+
+// 32 bits to [0, 1); exact, by placing the bits under 2^52.
+SGLB_INLINE double unit(uint32_t word) {
+    return (std::bit_cast<double>(uint64_t{word} | 0x4330000000000000ULL) - 4503599627370496.0) *
+           0x1p-32;
+}
+
+// The largest |normal| that two 32-bit words can give: sqrt(-2 ln 2^-33).
+inline constexpr double largest_normal = 6.7638;
+
+// Box-Muller from two words. The radius uses (word + 1/2) 2^-32, which is never 0.
+SGLB_INLINE double normal_from(uint32_t radius_word, uint32_t angle_word) {
+    const double u = unit(radius_word) + 0x1p-33;
+    return std::sqrt(-2.0 * logarithm(u)) * cosine_turn(unit(angle_word));
+}
+
+SGLB_INLINE double normal_at(const Stream& stream, uint64_t index) {
+    const Words w = words_at(stream, index);
+    return normal_from(w[0], w[1]);
+}
+
+void fill_words(const Stream& stream, uint64_t first, int64_t n, uint32_t* out);
+void fill_normals(const Stream& stream, uint64_t first, int64_t n, double* out, int n_threads);
+
+}  // namespace sglb

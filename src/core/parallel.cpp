@@ -1,0 +1,203 @@
+#include "parallel.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdlib>
+#include <exception>
+#include <fstream>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace sglb {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+std::atomic<void (*)()> interrupt_check{nullptr};
+
+// One call of parallel_for: tasks are numbers taken from a shared counter.
+struct Job {
+    const std::function<void(int64_t)>* task = nullptr;
+    int64_t n_tasks = 0;
+    std::atomic<int64_t> next{0};
+    std::mutex failure_lock;
+    std::exception_ptr failure;
+
+    void fail() {
+        next.store(n_tasks);
+        const std::lock_guard guard(failure_lock);
+        if (!failure) failure = std::current_exception();
+    }
+
+    void work() noexcept {
+        try {
+            for (int64_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < n_tasks;)
+                (*task)(i);
+        } catch (...) {
+            fail();
+        }
+    }
+
+    // As work(), but looks up now and then whether the user wants to stop.
+    void work_and_listen() noexcept {
+        try {
+            auto last = Clock::now();
+            for (int64_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < n_tasks;) {
+                (*task)(i);
+                const auto check = interrupt_check.load(std::memory_order_relaxed);
+                if (check && Clock::now() - last > std::chrono::milliseconds(100)) {
+                    check();
+                    last = Clock::now();
+                }
+            }
+        } catch (...) {
+            fail();
+        }
+    }
+};
+
+class Pool {
+  public:
+    // Runs the job on at most n_threads threads, the caller being one of them. A worker that wakes
+    // after the caller has run out of tasks finds no job and goes back to sleep.
+    void run(Job& job, int n_threads) {
+        grow(n_threads - 1);
+        {
+            const std::lock_guard guard(lock_);
+            job_ = &job;
+            wanted_ = n_threads - 1;
+            generation_.fetch_add(1, std::memory_order_release);
+        }
+        wake_.notify_all();
+        job.work_and_listen();
+        {
+            const std::lock_guard guard(lock_);
+            job_ = nullptr;
+        }
+        for (int spins = 0; running_.load(std::memory_order_acquire) > 0; ++spins)
+            if (spins > spin_limit) std::this_thread::yield();
+    }
+
+    std::mutex in_use;
+
+  private:
+    // A step's kernels follow each other within microseconds: spin this often before sleeping.
+    static constexpr int spin_limit = 4000;
+
+    void grow(int n_workers) {
+        while (static_cast<int>(workers_.size()) < n_workers) {
+            const int index = static_cast<int>(workers_.size());
+            const uint64_t seen = generation_.load();
+            workers_.emplace_back([this, index, seen] { serve(index, seen); });
+            workers_.back().detach();
+        }
+    }
+
+    void serve(int index, uint64_t seen) {
+        for (;;) {
+            for (int spins = 0; generation_.load(std::memory_order_acquire) == seen; ++spins) {
+#if defined(__x86_64__)
+                __builtin_ia32_pause();
+#endif
+                if (spins < spin_limit) continue;
+                std::unique_lock guard(lock_);
+                wake_.wait(guard, [&] { return generation_.load() != seen; });
+            }
+            Job* job = nullptr;
+            {
+                const std::lock_guard guard(lock_);
+                seen = generation_.load();
+                if (index < wanted_) job = job_;
+                if (job) running_.fetch_add(1, std::memory_order_relaxed);
+            }
+            if (!job) continue;
+            job->work();
+            running_.fetch_sub(1, std::memory_order_release);
+        }
+    }
+
+    std::mutex lock_;
+    std::condition_variable wake_;
+    std::atomic<uint64_t> generation_{0};
+    std::atomic<int> running_{0};
+    int wanted_ = 0;
+    Job* job_ = nullptr;
+    std::vector<std::thread> workers_;
+};
+
+// The pool is never destroyed: workers may outlive static destructors. A forked child has none of
+// its parent's threads, so it drops the pool without touching it and makes its own on first use.
+std::atomic<Pool*> the_pool{nullptr};
+
+Pool& pool() {
+    static std::mutex making;
+    Pool* found = the_pool.load(std::memory_order_acquire);
+    if (found) return *found;
+    const std::lock_guard guard(making);
+    if (!the_pool.load()) {
+        static const int registered =
+            pthread_atfork(nullptr, nullptr, [] { the_pool.store(nullptr); });
+        static_cast<void>(registered);
+        the_pool.store(new Pool, std::memory_order_release);
+    }
+    return *the_pool.load();
+}
+
+// Cores granted by a cgroup's CPU quota, or `fallback` without one.
+int cgroup_threads(int fallback) {
+    std::ifstream unified("/sys/fs/cgroup/cpu.max");
+    std::string quota;
+    double period = 0.0;
+    if (unified >> quota >> period && quota != "max" && period > 0.0)
+        return std::max(1, static_cast<int>(std::stod(quota) / period + 0.5));
+    std::ifstream old_quota("/sys/fs/cgroup/cpu/cpu.cfs_quota_us");
+    std::ifstream old_period("/sys/fs/cgroup/cpu/cpu.cfs_period_us");
+    double granted = -1.0;
+    if (old_quota >> granted && old_period >> period && granted > 0.0 && period > 0.0)
+        return std::max(1, static_cast<int>(granted / period + 0.5));
+    return fallback;
+}
+
+}  // namespace
+
+int available_threads() {
+    cpu_set_t set;
+    int n = static_cast<int>(std::thread::hardware_concurrency());
+    if (sched_getaffinity(0, sizeof set, &set) == 0) n = CPU_COUNT(&set);
+    n = std::min(std::max(n, 1), cgroup_threads(std::max(n, 1)));
+    if (const char* limit = std::getenv("OMP_NUM_THREADS")) {
+        const int value = std::atoi(limit);
+        if (value > 0) n = std::min(n, value);
+    }
+    return n;
+}
+
+void set_interrupt_check(void (*check)()) { interrupt_check.store(check); }
+
+void parallel_for(int64_t n_tasks, int n_threads, const std::function<void(int64_t)>& task) {
+    if (n_tasks <= 0) return;
+    Job job;
+    job.task = &task;
+    job.n_tasks = n_tasks;
+    const int useful = static_cast<int>(std::min<int64_t>(n_tasks, n_threads));
+    if (useful > 1) {
+        Pool& shared = pool();
+        std::unique_lock guard(shared.in_use, std::try_to_lock);
+        if (guard.owns_lock()) {
+            shared.run(job, useful);
+        } else {
+            job.work_and_listen();
+        }
+    } else {
+        job.work_and_listen();
+    }
+    if (job.failure) std::rethrow_exception(job.failure);
+}
+
+}  // namespace sglb

@@ -1,0 +1,223 @@
+"""The native kernels: arrays in, arrays out.
+
+Every argument marked OUT is allocated by the caller and filled here; IN/OUT is updated in place.
+Arrays must have exactly the dtype and C order stated; nothing is copied or converted. Codes are
+uint8 with 0 for a missing value. `n_threads` changes the time a call takes, never its result.
+
+Shapes: N rows, F features, K outputs, D depth, T trees, S stride of a row of codes (F padded to 4).
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Bytes = NDArray[np.uint8]
+Bools = NDArray[np.bool_]
+Ints = NDArray[np.int32]
+Floats = NDArray[np.float64]
+
+class Workspace:
+    """Scratch memory that one chain reuses from step to step; holds no state between calls."""
+
+    def __init__(self) -> None: ...
+
+def available_threads() -> int:
+    """Cores this process may use: affinity, cgroup quota and OMP_NUM_THREADS considered."""
+
+def words(
+    seed: int, step: int, role: int, output: int, first: int, out: NDArray[np.uint32]
+) -> None:
+    """Philox4x32-10 words of counters first, first + 1, ...; OUT out (n, 4)."""
+
+def normals(
+    seed: int, step: int, role: int, output: int, first: int, out: Floats, n_threads: int
+) -> None:
+    """Standard normals number first, first + 1, ... of a stream; OUT out (n,)."""
+
+def find_thresholds(
+    x: NDArray[Any],
+    max_bins: int,
+    sample_rows: int,
+    seed: int,
+    thresholds: Floats,
+    n_thresholds: Ints,
+    n_threads: int,
+) -> None:
+    """Thresholds of x (N, F) by column: OUT thresholds (F, max_bins - 1), n_thresholds (F,)."""
+
+def encode(
+    x: NDArray[Any], thresholds: Floats, n_thresholds: Ints, columns: Bytes, n_threads: int
+) -> None:
+    """Codes of x (N, F): OUT columns (F, N)."""
+
+def to_rows(columns: Bytes, rows: Bytes, n_threads: int) -> None:
+    """Transpose codes (F, N) to OUT rows (N, S)."""
+
+def largest(values: Floats, n_threads: int) -> float:
+    """Largest absolute value; infinity if any value is not finite."""
+
+def gradient(
+    loss: str,
+    parameters: tuple[float, float],
+    y: Floats,
+    raw: Floats,
+    gradient: Floats,
+    hessian: Floats | None,
+    n_threads: int,
+) -> float:
+    """Gradient (and Hessian) of a built-in loss at raw (K, N): OUT gradient, hessian (K, N).
+
+    Returns the largest absolute gradient, infinity if one is not finite.
+    """
+
+def subsample(
+    gradient: Floats, hessian: Floats | None, rate: float, seed: int, step: int, n_threads: int
+) -> None:
+    """Keep each row with probability `rate`, times 1 / rate: IN/OUT gradient, hessian (K, N)."""
+
+def structure_rows(
+    n_rows: int, seed: int, step: int, rows: NDArray[np.uint32], n_threads: int
+) -> None:
+    """One row drawn from each of len(rows) equal stretches of 0..n_rows: OUT rows, increasing."""
+
+def quantise(
+    gradient: Floats,
+    weight: Floats | None,
+    rows: NDArray[np.uint32] | None,
+    sigma: float,
+    largest_gradient: float,
+    largest_weight: float,
+    seed: int,
+    step: int,
+    packed: NDArray[np.int64],
+    n_threads: int,
+) -> tuple[float, float]:
+    """Noisy gradient and weight of each structure row as one packed word: OUT packed (K, n).
+
+    Returns the two scales: packed gradient = scale * gradient, packed weight = scale * weight.
+    """
+
+def search(
+    workspace: Workspace,
+    code_rows: Bytes,
+    n_codes: Ints,
+    has_missing: Bools,
+    packed: NDArray[np.int64],
+    rows: NDArray[np.uint32] | None,
+    max_depth: int,
+    l2: float,
+    random_strength: float,
+    seed: int,
+    step: int,
+    features: Ints,
+    lows: Bytes,
+    highs: Bytes,
+    gains: Floats,
+    n_threads: int,
+) -> int:
+    """Greedy oblivious structure on packed words: OUT features, lows, highs, gains (max_depth,).
+
+    Returns the depth reached. Gains are in the units of the packed words.
+    """
+
+def grow(
+    workspace: Workspace,
+    code_rows: Bytes,
+    n_codes: Ints,
+    has_missing: Bools,
+    gradient: Floats,
+    weight: Floats | None,
+    sigma: float,
+    largest_gradient: float,
+    largest_weight: float,
+    n_structure_rows: int,
+    max_depth: int,
+    l2: float,
+    random_strength: float,
+    seed: int,
+    step: int,
+    features: Ints,
+    lows: Bytes,
+    highs: Bytes,
+    gains: Floats,
+    n_threads: int,
+) -> int:
+    """structure_rows, quantise and search in one call, on scratch memory: OUT as in search."""
+
+def fit_leaves(
+    workspace: Workspace,
+    columns: Bytes,
+    features: Ints,
+    lows: Bytes,
+    highs: Bytes,
+    gradient: Floats,
+    hessian: Floats | None,
+    weight: Floats | None,
+    largest_gradient: float,
+    largest_hessian: float,
+    largest_weight: float,
+    learning_rate: float,
+    sigma: float,
+    shrink: float,
+    l2: float,
+    offset: Floats,
+    seed: int,
+    step: int,
+    raw: Floats,
+    values: Floats,
+    n_threads: int,
+) -> None:
+    """Leaf values of one structure, then raw <- offset + shrink * (raw - offset) + tree.
+
+    offset (K,); OUT values (2^D, K); IN/OUT raw (K, N).
+    """
+
+def leaf_indices(
+    columns: Bytes,
+    features: Ints,
+    lows: Bytes,
+    highs: Bytes,
+    out: NDArray[np.uint16],
+    n_threads: int,
+) -> None:
+    """Leaf of each row: OUT out (N,)."""
+
+def add_tree(
+    columns: Bytes,
+    features: Ints,
+    lows: Bytes,
+    highs: Bytes,
+    values: Floats,
+    shrink: float,
+    offset: Floats,
+    raw: Floats,
+    n_threads: int,
+) -> None:
+    """raw <- offset + shrink * (raw - offset) + tree: IN/OUT raw (K, N)."""
+
+def predict(
+    x: NDArray[Any],
+    thresholds: Floats,
+    n_thresholds: Ints,
+    features: Ints,
+    lows: Bytes,
+    highs: Bytes,
+    depths: Ints,
+    values: Floats,
+    out: Floats,
+    n_threads: int,
+) -> None:
+    """Sum of trees at raw feature values x (N, F); values (T, 2^D, K) folded; IN/OUT out (K, N)."""
+
+def predict_codes(
+    columns: Bytes,
+    features: Ints,
+    lows: Bytes,
+    highs: Bytes,
+    depths: Ints,
+    values: Floats,
+    out: Floats,
+    n_threads: int,
+) -> None:
+    """Sum of trees at codes (F, N); values (T, 2^D, K) folded; IN/OUT out (K, N)."""

@@ -1,0 +1,34 @@
+"""Losses: what a chain descends. A new one is a class in its family's file, a line in LOSSES."""
+
+from sglb.losses.base import Loss
+from sglb.losses.counts import Poisson
+from sglb.losses.logistic import Logistic
+from sglb.losses.quantile import Quantile
+from sglb.losses.registry import LOSSES, get_loss
+from sglb.losses.report import LossReport, check_loss
+from sglb.losses.robust import Absolute, Cauchy, Huber, Welsch
+from sglb.losses.savage import Savage
+from sglb.losses.softmax import Softmax
+from sglb.losses.squared import Squared
+from sglb.losses.user import UserLoss
+from sglb.losses.zero_one import Sla
+
+__all__ = [
+    "LOSSES",
+    "Absolute",
+    "Cauchy",
+    "Huber",
+    "Logistic",
+    "Loss",
+    "LossReport",
+    "Poisson",
+    "Quantile",
+    "Savage",
+    "Sla",
+    "Softmax",
+    "Squared",
+    "UserLoss",
+    "Welsch",
+    "check_loss",
+    "get_loss",
+]

@@ -1,0 +1,125 @@
+"""What a loss is: the first station of a step, raw scores in, gradients out.
+
+A loss L(z, y) compares the raw score z of a row with its target y. Everything here is per row,
+neither weighted nor divided by the number of rows. Two layouts meet in this room:
+
+    chain's    raw, gradient, hessian (n_outputs, n_rows), C order; `fill` only
+    users'     raw (n_rows,) or (n_rows, n_outputs); every other method
+"""
+
+from abc import ABC, abstractmethod
+from math import isfinite
+from typing import Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sglb import _core
+
+Floats = NDArray[np.float64]
+Task = Literal["regression", "binary", "multiclass"]
+
+
+class Loss(ABC):
+    """A built-in loss: a frozen dataclass whose fields are its parameters.
+
+    `name` is also the name of its native kernel. `has_hessian` says that the second derivative is
+    nowhere negative, so that Newton steps are allowed; `hessian` computes it in any case.
+    """
+
+    name: str
+    task: Task = "regression"
+    convex: bool = True
+    has_hessian: bool = True
+
+    @property
+    def n_outputs(self) -> int:
+        """Raw scores a row."""
+        return 1
+
+    @property
+    def lipschitz(self) -> float | None:
+        """Smallest bound of the gradient's norm over all y and raw, None if there is none."""
+        return None
+
+    @property
+    def smoothness(self) -> float | None:
+        """Smallest Lipschitz constant of the gradient, None if there is none."""
+        return None
+
+    @property
+    def kernel_parameters(self) -> tuple[float, float]:
+        """What the native kernel needs beside y and raw; unused ones are 0."""
+        return 0.0, 0.0
+
+    def parameters(self) -> dict[str, float]:
+        """Return the constructor's arguments; `get_loss(name, **parameters)` is an equal loss."""
+        return {name: float(value) for name, value in vars(self).items()}
+
+    def scaled(self, spread: float) -> Self:
+        """Return this loss for targets `spread` times as wide: widths are in units of y."""
+        return self
+
+    def check_target(self, y: Floats) -> None:
+        """Raise ValueError at the first row whose target is outside of the loss's domain."""
+        self._require(np.isfinite(y), y, "a finite number")
+        if self.task == "binary":
+            self._require((y == 0) | (y == 1), y, "0 or 1")
+
+    def _require(self, good: NDArray[np.bool_], y: Floats, domain: str) -> None:
+        if not good.all():
+            row = int(np.argmin(good))
+            raise ValueError(f"loss '{self.name}' needs {domain} as target, row {row} has {y[row]}")
+
+    @abstractmethod
+    def loss(self, y: Floats, raw: Floats) -> Floats:
+        """Return the loss of each row, (n_rows,)."""
+
+    def gradient(self, y: Floats, raw: Floats) -> Floats:
+        """Return dL/dz, in the shape of raw."""
+        return self._derivatives(y, raw)[0]
+
+    def hessian(self, y: Floats, raw: Floats) -> Floats:
+        """Return d²L/dz² (several outputs: the diagonal), in the shape of raw."""
+        return self._derivatives(y, raw)[1]
+
+    def _derivatives(self, y: Floats, raw: Floats) -> tuple[Floats, Floats]:
+        y = np.ascontiguousarray(y, dtype=np.float64)
+        raw = np.asarray(raw, dtype=np.float64)
+        chain = np.ascontiguousarray(np.atleast_2d(raw.T))
+        gradient, hessian = np.empty_like(chain), np.empty_like(chain)
+        self.fill(y, chain, gradient, hessian, 1)
+        return gradient.T.reshape(raw.shape), hessian.T.reshape(raw.shape)
+
+    def fill(
+        self, y: Floats, raw: Floats, gradient: Floats, hessian: Floats | None, n_threads: int
+    ) -> float:
+        """Fill gradient (and hessian, if given) at raw, all (n_outputs, n_rows).
+
+        Returns the largest absolute gradient, infinity if one is not finite; a raw score that is
+        not finite always makes it so.
+        """
+        return _core.gradient(
+            self.name, self.kernel_parameters, y, raw, gradient, hessian, n_threads
+        )
+
+    @abstractmethod
+    def init(self, y: Floats, weight: Floats | None) -> Floats:
+        """Return a constant raw score to start from, (n_outputs,), always finite."""
+
+    def link(self, raw: Floats) -> Floats:
+        """Turn raw scores into predictions: a location, a mean, or probabilities."""
+        return raw
+
+
+def check_positive(loss: Loss, **values: float) -> None:
+    """Raise ValueError for a parameter that is not a positive number within reason.
+
+    The bounds keep its square and the square's inverse far from overflow.
+    """
+    for name, value in values.items():
+        if not (isfinite(value) and 1e-100 <= value <= 1e100):
+            raise ValueError(
+                f"{name} of loss '{loss.name}' must be a number between 1e-100 and 1e100, "
+                f"got {value!r}"
+            )

@@ -1,0 +1,50 @@
+"""The loss for counts."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from sglb.losses.base import Floats, Loss
+from sglb.losses.minimisers import log_mean
+
+
+@dataclass(frozen=True)
+class Poisson(Loss):
+    """Poisson deviance (halved) with a logarithmic link: the mean of counts or rates.
+
+    Domain      y >= 0
+    Formula     L = exp(z) - y z + (y log y - y), least value 0 at exp(z) = y
+    Link        exp(z), the mean of y
+    Gradient    exp(z) - y
+    Hessian     exp(z)
+    Lipschitz   no
+    Smoothness  no
+    Start       log of the weighted mean, the minimiser; log(1 / (2 N)) when every y is 0
+
+    From z = 30 on, a mean of 1e13, exp(z) continues as the parabola with the same value, slope and
+    curvature: L stays convex and bounded below, and nothing overflows.
+    """
+
+    name = "poisson"
+    limit: ClassVar[float] = 30.0
+
+    def check_target(self, y: Floats) -> None:
+        """Raise ValueError at the first target that is negative or not finite."""
+        super().check_target(y)
+        self._require(y >= 0, y, "a number >= 0")
+
+    def loss(self, y: Floats, raw: Floats) -> Floats:
+        """exp(z) - y z + (y log y - y)."""
+        d = np.maximum(raw - self.limit, 0.0)
+        mean = np.exp(np.minimum(raw, self.limit)) * (1.0 + d * (1.0 + 0.5 * d))
+        return mean - y * raw + (y * np.log(np.where(y > 0, y, 1.0)) - y)
+
+    def init(self, y: Floats, weight: Floats | None) -> Floats:
+        """Log of the weighted mean."""
+        return np.array([log_mean(y, weight)])
+
+    def link(self, raw: Floats) -> Floats:
+        """exp(z), continued in a straight line (the gradient's) from the limit on."""
+        excess = np.maximum(raw - self.limit, 0.0)
+        return np.exp(np.minimum(raw, self.limit)) * (1.0 + excess)

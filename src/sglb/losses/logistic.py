@@ -1,0 +1,49 @@
+"""The logistic loss."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sglb.losses.base import Floats, Loss
+from sglb.losses.links import sigmoid, softplus
+from sglb.losses.minimisers import log_odds
+
+
+@dataclass(frozen=True)
+class Logistic(Loss):
+    """Logistic loss: minus the log-probability of the class.
+
+    Domain      y in {0, 1}
+    Formula     L = log(1 + exp(-m z)), m = 2 y - 1
+    Link        s(z) = 1 / (1 + exp(-z)), the probability of class 1
+    Gradient    s(z) - y
+    Hessian     s(z) (1 - s(z))
+    Lipschitz   1
+    Smoothness  1/4, at z = 0
+    Start       log-odds, the minimiser; +-log(2 N) when a class is absent
+    """
+
+    name = "logistic"
+    task = "binary"
+
+    @property
+    def lipschitz(self) -> float:
+        """Limit of |gradient| for large -m z."""
+        return 1.0
+
+    @property
+    def smoothness(self) -> float:
+        """Hessian at z = 0."""
+        return 0.25
+
+    def loss(self, y: Floats, raw: Floats) -> Floats:
+        """log(1 + exp(-m z))."""
+        return softplus((1.0 - 2.0 * y) * raw)
+
+    def init(self, y: Floats, weight: Floats | None) -> Floats:
+        """Log-odds."""
+        return np.array([log_odds(y, weight)])
+
+    def link(self, raw: Floats) -> Floats:
+        """s(z)."""
+        return sigmoid(raw)

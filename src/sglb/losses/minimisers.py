@@ -1,0 +1,71 @@
+"""Constants of a weighted target, closed form: where a chain may start, how wide the target is.
+
+Weights are multiplicities. Sums are NumPy's pairwise ones, the same on any number of cores.
+"""
+
+from math import log
+
+import numpy as np
+
+from sglb.losses.base import Floats
+
+
+def total(weight: Floats | None, y: Floats) -> float:
+    """W = sum of weights."""
+    return float(len(y)) if weight is None else float(weight.sum())
+
+
+def mean(y: Floats, weight: Floats | None) -> float:
+    """sum w y / W, the minimiser of the squared loss."""
+    if weight is None:
+        return float(y.mean())
+    return float((weight * y).sum() / weight.sum())
+
+
+def quantile(y: Floats, weight: Floats | None, level: float) -> float:
+    """A minimiser of the pinball loss: the midpoint of all of them if there are several."""
+    if weight is None:
+        return float(np.quantile(y, level, method="averaged_inverted_cdf"))
+    kept = weight > 0
+    y, weight = y[kept], weight[kept]
+    order = np.argsort(y, kind="stable")
+    y, below = y[order], np.cumsum(weight[order])
+    first = int(np.searchsorted(below, level * below[-1], side="left"))
+    last = int(np.searchsorted(below, level * below[-1], side="right"))
+    last = min(last, len(y) - 1)
+    return float(0.5 * y[first] + 0.5 * y[last])
+
+
+def class_weights(y: Floats, weight: Floats | None, n_classes: int) -> Floats:
+    """Weight of each class; an absent class counts as half a row of average weight.
+
+    So its probability is about 1 / (2 N) instead of 0, and its logarithm finite.
+    """
+    sums = np.bincount(y.astype(np.intp), weights=weight, minlength=n_classes).astype(np.float64)
+    rows = len(y) if weight is None else int(np.count_nonzero(weight))
+    sums[sums == 0] = sums.sum() / (2 * rows)
+    return sums
+
+
+def log_odds(y: Floats, weight: Floats | None) -> float:
+    """log(W_1 / W_0); +-log(2 N) when a class is absent."""
+    negative, positive = class_weights(y, weight, 2)
+    return log(positive / negative)
+
+
+def log_mean(y: Floats, weight: Floats | None) -> float:
+    """log(mean of y); log(1 / (2 N)) when every y is 0."""
+    rows = len(y) if weight is None else int(np.count_nonzero(weight))
+    return log(mean(y, weight) or 0.5 / rows)
+
+
+def spread(y: Floats, weight: Floats | None) -> float:
+    """Interquartile range / 1.349, a normal's standard deviation that outliers cannot inflate.
+
+    Where more than half of the rows are equal, the standard deviation itself; 1 for a constant.
+    """
+    low, high = (quantile(y, weight, level) for level in (0.25, 0.75))
+    if high > low:
+        return (high - low) / 1.349
+    deviation = float(np.sqrt(mean((y - mean(y, weight)) ** 2, weight)))
+    return deviation if deviation > 0.0 else 1.0

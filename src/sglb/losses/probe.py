@@ -1,0 +1,213 @@
+"""Following a loss along lines: raw = base + t * direction, t up to 1e8 times the scale of y.
+
+Along a line a loss is a function of one number, whose derivative is gradient . direction. Shapes:
+m points t, n rows, k outputs.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from sglb.losses.base import Floats, Loss
+
+DECADES = 8
+GROWTH = 1.02  # a bound that still grows by 2 % over the last decade of t is none
+HALVINGS = 32  # of an interval when looking for jumps: down to 5e-11 of t
+
+
+@dataclass(frozen=True)
+class Line:
+    """Where to go: one base a row, one direction, steps in units of scale."""
+
+    base: Floats  # (n, k)
+    direction: Floats  # (k,), length 1
+    scale: float
+    output: int | None  # number of the output that moves alone, if one does
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one line showed; the fields are those of LossReport."""
+
+    gradient_error: float
+    hessian_error: float | None
+    lipschitz: float | None
+    smoothness: float | None
+    bounded_below: bool
+    convex: bool
+
+
+@dataclass
+class Probe:
+    """Evaluates a loss that may fail in any way: failures become NaN and a note."""
+
+    loss: Loss
+    y: Floats  # (n,)
+    problems: list[str] = field(default_factory=list)
+
+    def note(self, topic: str, problem: str) -> None:
+        """Add a problem, the first one of its topic only."""
+        if not any(known.startswith(topic) for known in self.problems):
+            self.problems.append(f"{topic} {problem}")
+
+    def __call__(self, method: str, line: Line, t: Floats) -> Floats:
+        """Evaluate loss (m, n) or a derivative (m, n, k) at t (m, n)."""
+        raw = line.base + t[:, :, None] * line.direction
+        k = raw.shape[2]
+        shape = t.shape if method == "loss" else raw.shape
+        y = np.broadcast_to(self.y, t.shape).reshape(-1)
+        try:
+            result = getattr(self.loss, method)(
+                y, raw.reshape(-1) if k == 1 else raw.reshape(-1, k)
+            )
+            return np.asarray(result, dtype=np.float64).reshape(shape)
+        except Exception as error:
+            self.note(f"{method}(y, raw)", f"failed: {type(error).__name__}: {error}")
+            return np.full(shape, np.nan)
+
+
+def lines(loss: Loss, y: Floats) -> list[Line]:
+    """Lines through 0 and, for one output, through y, where losses of a residual have kinks."""
+    n, k = len(y), loss.n_outputs
+    if k == 1:
+        low, high = np.quantile(y, [0.1, 0.9])
+        scale = float(high - low) or float(np.abs(y).max()) or 1.0
+        return [Line(base, np.ones(1), scale, 0) for base in (np.zeros((n, 1)), y[:, None])]
+    # The first few outputs alone and against their neighbours, then directions at random; bases
+    # far from one another, so that some rows are decided and some are not.
+    generator = np.random.default_rng(0)
+    unit = np.eye(k)[:8]
+    slanted = np.concatenate([unit[1:] - unit[:-1], generator.normal(size=(4, k))])
+    slanted /= np.linalg.norm(slanted, axis=1, keepdims=True)
+    straight = [Line(np.zeros((n, k)), d, 1.0, j) for j, d in enumerate(unit)]
+    return straight + [Line(generator.normal(0.0, 4.0, (n, k)), d, 1.0, None) for d in slanted]
+
+
+def follow(probe: Probe, line: Line) -> Finding:
+    """Everything that is asked of one line."""
+    positive = line.scale * np.logspace(-3, DECADES, 12 * (DECADES + 3) + 1)
+    # Not quite symmetric, so that halving an interval does not hit 0, where kinks like to sit.
+    grid = np.concatenate([-0.997 * positive[::-1], positive])
+    t = _for_rows(grid, probe)
+    value, gradient = probe("loss", line, t), probe("gradient", line, t)
+    finite = np.isfinite(value).all(axis=1) & np.isfinite(gradient).all(axis=(1, 2))
+    reach = float(np.abs(grid[~finite]).min(initial=np.inf))
+    if np.isfinite(reach) and finite.any():
+        probe.note("loss or gradient", f"not finite from about |raw| = {reach:.3g} on")
+    kept = np.abs(grid) < reach
+    grid, value, gradient = grid[kept], value[kept], gradient[kept]
+    has_hessian = probe.loss.has_hessian and line.output is not None
+    gradient_error = _difference(probe, line, "loss", "gradient")
+    hessian_error = _difference(probe, line, "gradient", "hessian") if has_hessian else None
+    if len(grid) < 4:  # it fails nearly everywhere: nothing to follow
+        return Finding(gradient_error, hessian_error, None, None, False, False)
+    return Finding(
+        gradient_error,
+        hessian_error,
+        lipschitz=_bound(grid, np.linalg.norm(gradient, axis=2).max(axis=1)),
+        smoothness=_smoothness(probe, line, grid, gradient),
+        bounded_below=_bounded_below(grid, value, line.scale),
+        convex=_convex(grid, gradient @ line.direction, line.scale),
+    )
+
+
+def _for_rows(t: Floats, probe: Probe) -> Floats:
+    return np.repeat(t[:, None], len(probe.y), axis=1)
+
+
+def _difference(probe: Probe, line: Line, function: str, derivative: str) -> float:
+    """Largest relative difference between a derivative and finite differences of a function.
+
+    Central differences of fourth order; of seven step lengths, the one that agrees best counts at
+    each point: long ones miss sharp bends, short ones drown in rounding, a wrong derivative agrees
+    with none.
+    """
+    points = line.scale * np.logspace(-2, 1, 13) * 0.73
+    t = _for_rows(np.concatenate([-0.91 * points, points]), probe)
+
+    def along(method: str, at: Floats) -> Floats:
+        result = probe(method, line, at)
+        if method == "loss":
+            return result
+        # Second derivatives of several outputs are given as a diagonal: no other line has one.
+        return result[..., line.output] if method == "hessian" else result @ line.direction
+
+    exact = along(derivative, t)
+    floor = 1e-6 * np.nanmax(np.abs(exact), initial=0.0) + np.finfo(np.float64).tiny
+    best = np.full(t.shape, np.inf)
+    for step in line.scale * np.logspace(-8, -2, 7):
+        near = along(function, t + step) - along(function, t - step)
+        far = along(function, t + 2 * step) - along(function, t - 2 * step)
+        slope = (8.0 * near - far) / (12.0 * step)
+        size = np.maximum(np.maximum(np.abs(slope), np.abs(exact)), floor)
+        best = np.fmin(best, np.abs(slope - exact) / size)
+    known = np.isfinite(best)
+    if not known.any():
+        return np.nan
+    worst = np.unravel_index(int(np.argmax(np.where(known, best, -1.0))), t.shape)
+    return float(best[worst])
+
+
+def _bound(t: Floats, size: Floats) -> float | None:
+    """Largest size, None if it still grows over the last decade of t."""
+    inner = size[np.abs(t) <= np.abs(t).max() / 10.0]
+    if not len(inner) or size.max() > GROWTH * inner.max():
+        return None
+    return float(size.max())
+
+
+def _smoothness(probe: Probe, line: Line, grid: Floats, gradient: Floats) -> float | None:
+    """Steepest slope of the gradient, None if it grows outwards or towards some point.
+
+    Each interval of the grid is halved again and again, keeping the steeper half. In the end the
+    slope of a differentiable gradient is constant; that of a jump doubles each time.
+    """
+    change = np.linalg.norm(np.diff(gradient, axis=0), axis=2).max(axis=1)
+    bound = _bound(0.5 * (grid[1:] + grid[:-1]), change / np.diff(grid))
+    near = np.abs(grid) <= 100.0 * line.scale
+    grid, gradient = grid[near], gradient[near]
+    low, high = _for_rows(grid[:-1], probe), _for_rows(grid[1:], probe)
+    at_low, at_high = gradient[:-1], gradient[1:]
+    slopes = []
+    for _ in range(HALVINGS):
+        center = 0.5 * (low + high)
+        at_center = probe("gradient", line, center)
+        left = np.linalg.norm(at_center - at_low, axis=2)
+        right = np.linalg.norm(at_high - at_center, axis=2)
+        go_left = left >= right
+        low, high = np.where(go_left, low, center), np.where(go_left, center, high)
+        at_low = np.where(go_left[..., None], at_low, at_center)
+        at_high = np.where(go_left[..., None], at_center, at_high)
+        slopes.append(np.maximum(left, right) / (high - low))
+    # Grown 16-fold in the last 12 halvings (a jump: 4096-fold), and more than rounding can feign.
+    rounding = 1e-9 * np.abs(gradient).max()
+    jumps = (slopes[-1] > 16.0 * slopes[-13]) & (slopes[-1] * (high - low) > rounding)
+    if jumps.any():
+        interval, row = np.argwhere(jumps)[0]
+        raw = line.base[row] + low[interval, row] * line.direction
+        place = ", ".join(f"{z:.3g}" for z in raw)
+        probe.note(
+            "the gradient",
+            f"jumps (or is infinitely steep) at raw = {place}, y = {probe.y[row]:.3g}",
+        )
+        return None
+    # Later slopes are no steeper, only noisier.
+    return None if bound is None else max(bound, *(float(np.nanmax(s)) for s in slopes[:20]))
+
+
+def _bounded_below(t: Floats, value: Floats, scale: float) -> bool:
+    """Whether the least loss of each row stops falling over the last decade of t."""
+    inner = value[np.abs(t) <= np.abs(t).max() / 10.0]
+    near = value[np.abs(t) <= 10.0 * scale]
+    if not len(inner) or not len(near):
+        return False
+    lowest = inner.min(axis=0)
+    unit = np.maximum(np.abs(lowest), np.ptp(near, axis=0))
+    return bool((value.min(axis=0) >= lowest - 0.05 * unit).all())
+
+
+def _convex(t: Floats, slope: Floats, scale: float) -> bool:
+    """Whether the slope along the line never falls."""
+    size = np.maximum(np.abs(slope[1:]), np.abs(slope[:-1]))
+    near = np.abs(slope[np.abs(t) <= 10.0 * scale]).max(initial=0.0)
+    return bool((np.diff(slope, axis=0) >= -1e-9 * (size + near)).all())

@@ -1,0 +1,64 @@
+"""The quantile (pinball) loss."""
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+
+from sglb.losses import minimisers
+from sglb.losses.base import Floats, Loss, check_positive
+
+
+@dataclass(frozen=True)
+class Quantile(Loss):
+    """Pinball loss with its kink rounded off over `width`: the quantile `level` of y.
+
+    Domain      y any number, 0 < level < 1
+    Formula     L = level u + width log(1 + exp(-u / width)), u = y - z
+    Link        identity, the quantile (as width goes to 0)
+    Gradient    s(-u / width) - level, s(x) = 1 / (1 + exp(-x))
+    Hessian     s (1 - s) / width
+    Lipschitz   max(level, 1 - level)
+    Smoothness  1 / (4 width), at u = 0
+    Start       weighted quantile, the minimiser as width goes to 0
+    """
+
+    level: float = 0.5
+    width: float = 0.1
+
+    name = "quantile"
+
+    def __post_init__(self) -> None:
+        check_positive(self, width=self.width)
+        if not 0.0 < self.level < 1.0:
+            raise ValueError(f"level of loss 'quantile' must be in (0, 1), got {self.level!r}")
+
+    def scaled(self, spread: float) -> Self:
+        """Multiply the width, a length in units of y."""
+        return replace(self, width=self.width * spread)
+
+    @property
+    def lipschitz(self) -> float:
+        """Limit of |gradient| for large |u|, on the steeper side."""
+        return max(self.level, 1.0 - self.level)
+
+    @property
+    def smoothness(self) -> float:
+        """Hessian at u = 0."""
+        return 0.25 / self.width
+
+    @property
+    def kernel_parameters(self) -> tuple[float, float]:
+        """Level and width."""
+        return self.level, self.width
+
+    def loss(self, y: Floats, raw: Floats) -> Floats:
+        """Pinball loss plus width log(1 + exp(-|u| / width)): the same, without cancellation."""
+        u = y - raw
+        with np.errstate(over="ignore"):  # |u| / width may be infinite: exp(-inf) is right
+            bump = self.width * np.log1p(np.exp(-np.abs(u) / self.width))
+        return np.maximum(self.level * u, (self.level - 1.0) * u) + bump
+
+    def init(self, y: Floats, weight: Floats | None) -> Floats:
+        """Weighted quantile."""
+        return np.array([minimisers.quantile(y, weight, self.level)])

@@ -1,0 +1,48 @@
+"""Losses by name: strings for beginners, objects for experts, one resolver."""
+
+from sglb.losses.base import Loss
+from sglb.losses.counts import Poisson
+from sglb.losses.logistic import Logistic
+from sglb.losses.quantile import Quantile
+from sglb.losses.robust import Absolute, Cauchy, Huber, Welsch
+from sglb.losses.savage import Savage
+from sglb.losses.softmax import Softmax
+from sglb.losses.squared import Squared
+from sglb.losses.user import UserLoss
+from sglb.losses.zero_one import Sla
+
+LOSSES: dict[str, type[Loss]] = {
+    "absolute": Absolute,
+    "cauchy": Cauchy,
+    "huber": Huber,
+    "logistic": Logistic,
+    "poisson": Poisson,
+    "quantile": Quantile,
+    "savage": Savage,
+    "sla": Sla,
+    "softmax": Softmax,
+    "squared": Squared,
+    "welsch": Welsch,
+}
+
+
+def get_loss(spec: object, *, n_classes: int | None = None, **parameters: float) -> Loss:
+    """Turn a name, a Loss, or any object with `loss` and `gradient` methods into a Loss.
+
+    `n_classes` is the number of classes of a classification problem, None in regression; only
+    "softmax" and users' losses take note of it. `parameters` go with a name:
+    `get_loss("quantile", level=0.9)`.
+    """
+    if isinstance(spec, str):
+        if spec not in LOSSES:
+            raise ValueError(f"unknown loss {spec!r}; known are {', '.join(LOSSES)}")
+        if spec == "softmax":
+            if n_classes is None:
+                raise ValueError("loss 'softmax' needs n_classes, the number of classes")
+            return Softmax(max(n_classes, 2))
+        return LOSSES[spec](**parameters)
+    if parameters:
+        raise ValueError(f"parameters {sorted(parameters)} go with the name of a loss only")
+    if isinstance(spec, Loss):
+        return spec
+    return UserLoss(spec, n_classes)

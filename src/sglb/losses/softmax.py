@@ -1,0 +1,74 @@
+"""The loss for several classes."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sglb.losses import links
+from sglb.losses.base import Floats, Loss
+from sglb.losses.minimisers import class_weights
+
+
+@dataclass(frozen=True)
+class Softmax(Loss):
+    """Cross-entropy: minus the log-probability of the class, one raw score a class.
+
+    Domain      y in {0, ..., n_classes - 1}
+    Formula     L = log(sum over k of exp(z_k)) - z_y
+    Link        p_k = exp(z_k) / sum over j of exp(z_j), the probabilities
+    Gradient    p_k - 1{y = k}
+    Hessian     p_k (1 - p_k), the diagonal of diag(p) - p p'
+    Lipschitz   sqrt(2), the distance of two corners of the simplex
+    Smoothness  1/2, the largest eigenvalue of diag(p) - p p' (at p = (1/2, 1/2, 0, ...))
+    Start       log of the class weights' shares, a minimiser; an absent class counts half a row
+    """
+
+    n_classes: int
+
+    name = "softmax"
+    task = "multiclass"
+
+    def __post_init__(self) -> None:
+        if self.n_classes != int(self.n_classes) or self.n_classes < 2:
+            raise ValueError(
+                f"n_classes of loss 'softmax' must be a whole number >= 2, got {self.n_classes!r}"
+            )
+        object.__setattr__(self, "n_classes", int(self.n_classes))
+
+    @property
+    def n_outputs(self) -> int:
+        """One raw score a class."""
+        return self.n_classes
+
+    @property
+    def lipschitz(self) -> float:
+        """Limit of ||p - e_y|| when another class takes all."""
+        return float(np.sqrt(2.0))
+
+    @property
+    def smoothness(self) -> float:
+        """Largest eigenvalue of the Hessian."""
+        return 0.5
+
+    def check_target(self, y: Floats) -> None:
+        """Raise ValueError at the first target that is not the number of a class."""
+        super().check_target(y)
+        good = (y >= 0) & (y < self.n_classes) & (y == np.floor(y))
+        self._require(good, y, f"a whole number in 0..{self.n_classes - 1}")
+
+    def loss(self, y: Floats, raw: Floats) -> Floats:
+        """log(sum over k of exp(z_k - z_y))."""
+        chosen = np.take_along_axis(raw, y.astype(np.intp)[:, None], axis=1)[:, 0]
+        highest: Floats = raw.max(axis=1)
+        total: Floats = np.exp(raw - highest[:, None]).sum(axis=1)
+        return np.log(total) + (highest - chosen)
+
+    def init(self, y: Floats, weight: Floats | None) -> Floats:
+        """Log of the classes' shares of the weight."""
+        weights = class_weights(y, weight, self.n_classes)
+        shares: Floats = weights / weights.sum()
+        return np.log(shares)
+
+    def link(self, raw: Floats) -> Floats:
+        """Probabilities, (n_rows, n_classes)."""
+        return links.softmax(raw)

@@ -1,0 +1,164 @@
+"""A user's own loss on the same path as the built-in ones.
+
+The user's methods see plain NumPy arrays in the users' layout, views of the chain's own memory
+that cannot be written to. What comes back is checked, then copied once into the chain's arrays.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from sglb import _core
+from sglb.errors import NonFiniteGradient
+from sglb.losses import links
+from sglb.losses.base import Floats, Loss, Task
+
+REQUIRED = ("loss", "gradient")
+
+
+class UserLoss(Loss):
+    """Wraps any object with methods loss(y, raw) -> (n_rows,) and gradient(y, raw) -> like raw.
+
+    raw has shape (n_rows,), or (n_rows, n_outputs) if the object's `n_outputs` is more than 1.
+    Optional:
+
+        hessian(y, raw)   second derivative, like raw and never negative: allows Newton steps
+        init(y, weight)   constant to start from, one number or (n_outputs,); default 0
+        link(raw)         prediction; default the raw score itself in regression, its sigmoid or
+                          softmax for classes (so probabilities are right for log-losses only)
+        n_outputs         default 1
+        convex            default False, which promises nothing
+        name              default the name of its class
+    """
+
+    def __init__(self, user: Any, n_classes: int | None = None) -> None:
+        missing = [name for name in REQUIRED if not callable(getattr(user, name, None))]
+        if isinstance(user, type):
+            raise TypeError(f"a loss must be an object, got the class {user.__name__}")
+        if missing:
+            raise TypeError(
+                f"{user!r} is no loss: it has no method {' and no method '.join(missing)}"
+            )
+        self.user = user
+        self.name = str(getattr(user, "name", type(user).__name__))
+        self.task = _task(n_classes)
+        self.convex = bool(getattr(user, "convex", False))
+        self.has_hessian = callable(getattr(user, "hessian", None))
+        self._n_outputs = int(getattr(user, "n_outputs", 1))
+        if self._n_outputs < 1:
+            raise ValueError(f"n_outputs of loss '{self.name}' must be >= 1")
+
+    def __repr__(self) -> str:
+        return f"UserLoss({self.user!r})"
+
+    @property
+    def n_outputs(self) -> int:
+        """As the object says, else 1."""
+        return self._n_outputs
+
+    def parameters(self) -> dict[str, float]:
+        """Nothing: a user's loss is not stored."""
+        return {}
+
+    def check_target(self, y: Floats) -> None:
+        """Accept any finite numbers; what they mean is the user's business."""
+        self._require(np.isfinite(y), y, "a finite number")
+
+    def loss(self, y: Floats, raw: Floats) -> Floats:
+        """Return the user's loss of each row."""
+        return self._call("loss", y, raw, np.shape(y))
+
+    def gradient(self, y: Floats, raw: Floats) -> Floats:
+        """Return the user's gradient."""
+        return self._call("gradient", y, raw, np.shape(raw))
+
+    def hessian(self, y: Floats, raw: Floats) -> Floats:
+        """Return the user's second derivative."""
+        if not self.has_hessian:
+            raise TypeError(f"loss '{self.name}' has no method hessian")
+        return self._call("hessian", y, raw, np.shape(raw))
+
+    def _call(self, method: str, y: Floats, raw: Floats, shape: tuple[int, ...]) -> Floats:
+        result = getattr(self.user, method)(_read_only(y), _read_only(raw))
+        array = np.asarray(result)
+        if array.dtype.kind not in "fiub":
+            raise TypeError(
+                f"{method}(y, raw) of loss '{self.name}' must return an array of real numbers, "
+                f"got {type(result).__name__} of dtype {array.dtype}"
+            )
+        if array.shape != shape:
+            raise ValueError(
+                f"{method}(y, raw) of loss '{self.name}' must return shape {shape}, "
+                f"got {array.shape}"
+            )
+        return array.astype(np.float64, copy=False)
+
+    def fill(
+        self, y: Floats, raw: Floats, gradient: Floats, hessian: Floats | None, n_threads: int
+    ) -> float:
+        """Fill gradient (and hessian) by the user's methods; refuse numbers that are not finite."""
+        seen = raw[0] if len(raw) == 1 else raw.T
+        # Transposed, (n_rows, n_outputs) is the chain's layout; (n_rows,) spreads over (1, n_rows).
+        np.copyto(gradient, self.gradient(y, seen).T)
+        largest = _core.largest(gradient, n_threads)
+        if not np.isfinite(largest):
+            if not np.isfinite(raw).all():
+                return largest  # the chain's fault, not the loss's: the loop tells
+            raise _first_bad(gradient)
+        if hessian is not None:
+            np.copyto(hessian, self.hessian(y, seen).T)
+            self._check_hessian(hessian, n_threads)
+        return largest
+
+    def _check_hessian(self, hessian: Floats, n_threads: int) -> None:
+        if not np.isfinite(_core.largest(hessian, n_threads)):
+            error = _first_bad(hessian)
+            raise ValueError(
+                f"the hessian of loss '{self.name}' is not finite in row {error.row}, "
+                f"output {error.output}"
+            )
+        if hessian.size and hessian.min() < 0.0:
+            output, row = np.unravel_index(int(hessian.argmin()), hessian.shape)
+            raise ValueError(
+                f"the hessian of loss '{self.name}' is negative ({hessian[output, row]:g}) in row "
+                f"{row}, output {output}: Newton steps need one that never is, use "
+                "leaf_method='gradient'"
+            )
+
+    def init(self, y: Floats, weight: Floats | None) -> Floats:
+        """Return the user's constant, else zeros."""
+        if not callable(getattr(self.user, "init", None)):
+            return np.zeros(self.n_outputs)
+        start = np.atleast_1d(np.asarray(self.user.init(y, weight), dtype=np.float64))
+        if start.shape != (self.n_outputs,) or not np.isfinite(start).all():
+            raise ValueError(
+                f"init(y, weight) of loss '{self.name}' must return {self.n_outputs} finite "
+                f"number(s), got {start}"
+            )
+        return start
+
+    def link(self, raw: Floats) -> Floats:
+        """Return the user's prediction, else the task's usual one."""
+        if callable(getattr(self.user, "link", None)):
+            return np.asarray(self.user.link(raw), dtype=np.float64)
+        if self.task == "regression":
+            return raw
+        return links.sigmoid(raw) if self.n_outputs == 1 else links.softmax(raw)
+
+
+def _task(n_classes: int | None) -> Task:
+    if n_classes is None:
+        return "regression"
+    return "binary" if n_classes <= 2 else "multiclass"
+
+
+def _read_only(array: Floats) -> Floats:
+    view = np.asarray(array, dtype=np.float64).view()
+    view.flags.writeable = False
+    return view
+
+
+def _first_bad(values: Floats) -> NonFiniteGradient:
+    """Name the first row, then output, of values (n_outputs, n_rows) that is not finite."""
+    row, output = np.argwhere(~np.isfinite(values.T))[0]
+    return NonFiniteGradient(int(row), int(output))

@@ -1,0 +1,65 @@
+"""The 0-1 loss, smoothed."""
+
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+
+from sglb.losses.base import Floats, Loss, check_positive
+from sglb.losses.links import sigmoid
+
+
+@dataclass(frozen=True)
+class Sla(Loss):
+    """Smooth loss approximation of the 0-1 loss: the fraction of wrong answers, multimodal.
+
+    Domain      y in {0, 1}
+    Formula     L = 1 - s(m z / width), m = 2 y - 1, s(x) = 1 / (1 + exp(-x))
+                (the paper prints exp(x) in s: a misprint, it would reward wrong answers)
+    Link        s(z / width), which grows with z and is 1/2 at the border between the classes,
+                but is not a calibrated probability: the loss does not ask for one
+    Gradient    -(m / width) s (1 - s) at m z / width
+    Second derivative  -(1 / width²) s (1 - s) (1 - 2 s), of either sign: no Newton steps
+    Lipschitz   1 / (4 width), at z = 0
+    Smoothness  1 / (6 sqrt(3) width²), where s = 1/2 +- 1 / (2 sqrt(3))
+    Start       0: the minimiser is at infinity
+    """
+
+    width: float = 0.1
+
+    name = "sla"
+    task = "binary"
+    convex = False
+    has_hessian = False
+
+    def __post_init__(self) -> None:
+        check_positive(self, width=self.width)
+
+    @property
+    def lipschitz(self) -> float:
+        """|gradient| at z = 0."""
+        return 0.25 / self.width
+
+    @property
+    def smoothness(self) -> float:
+        """Largest |s''| = 1 / (6 sqrt(3)), over width²."""
+        return 1.0 / (6.0 * sqrt(3.0) * self.width**2)
+
+    @property
+    def kernel_parameters(self) -> tuple[float, float]:
+        """Width."""
+        return self.width, 0.0
+
+    def loss(self, y: Floats, raw: Floats) -> Floats:
+        """1 - s(m z / width) = s(-m z / width)."""
+        with np.errstate(over="ignore"):  # raw / width may be infinite, where s is flat
+            return sigmoid((1.0 - 2.0 * y) * raw / self.width)
+
+    def init(self, y: Floats, weight: Floats | None) -> Floats:
+        """Zero."""
+        return np.zeros(1)
+
+    def link(self, raw: Floats) -> Floats:
+        """s(z / width)."""
+        with np.errstate(over="ignore"):
+            return sigmoid(raw / self.width)

@@ -1,0 +1,10 @@
+"""The ways a chain may move: one file a sampler."""
+
+from sglb.samplers.base import Move, Sampler
+from sglb.samplers.langevin import Langevin
+from sglb.samplers.plain import Plain
+from sglb.samplers.stochastic import Stochastic
+
+SAMPLERS = {"plain": Plain, "stochastic": Stochastic, "langevin": Langevin}
+
+__all__ = ["SAMPLERS", "Langevin", "Move", "Plain", "Sampler", "Stochastic"]

@@ -1,0 +1,31 @@
+"""Stochastic gradient Langevin boosting: the paper's Algorithm 2.
+
+    sigma^2 = 2 N / (eps beta) = 2 T / eps,      rho = 1 - gamma eps
+
+with inverse temperature beta = N / T. At T = 1 the chain samples the Bayesian posterior
+exp(-sum of losses); as T falls it concentrates at the global optimum.
+"""
+
+import math
+from dataclasses import dataclass
+
+from sglb.samplers.base import Move
+
+
+@dataclass(frozen=True)
+class Langevin:
+    """Langevin diffusion in the space of boosted ensembles (SGLB)."""
+
+    learning_rate: float
+    temperature: float
+    shrink_rate: float
+    subsample: float = 1.0
+
+    def move(self, step: int) -> Move:
+        """Noise on structure and leaves, and a little shrinking, at every step alike."""
+        return Move(
+            learning_rate=self.learning_rate,
+            noise=math.sqrt(2.0 * self.temperature / self.learning_rate),
+            shrink=1.0 - self.shrink_rate * self.learning_rate,
+            subsample=self.subsample,
+        )

@@ -1,0 +1,16 @@
+"""Gradient boosting: the paper's Algorithm 1 without sampling, raw <- raw + tree(-eps g)."""
+
+from dataclasses import dataclass
+
+from sglb.samplers.base import Move
+
+
+@dataclass(frozen=True)
+class Plain:
+    """Deterministic gradient boosting (GB)."""
+
+    learning_rate: float
+
+    def move(self, step: int) -> Move:
+        """Every step is the same: no noise, no shrink, all rows."""
+        return Move(self.learning_rate)

@@ -1,0 +1,21 @@
+"""Stochastic gradient boosting: Algorithm 1 with the gradient estimated from a sample of rows.
+
+Each row is kept with probability `subsample` and its gradient divided by it, so the estimate is
+unbiased: E[g_i 1{kept} / rate] = g_i.
+"""
+
+from dataclasses import dataclass
+
+from sglb.samplers.base import Move
+
+
+@dataclass(frozen=True)
+class Stochastic:
+    """Gradient boosting on Bernoulli samples of the rows (SGB)."""
+
+    learning_rate: float
+    subsample: float = 0.5
+
+    def move(self, step: int) -> Move:
+        """Every step is the same: no noise, no shrink, a fresh sample of rows."""
+        return Move(self.learning_rate, subsample=self.subsample)

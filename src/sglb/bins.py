@@ -1,0 +1,50 @@
+"""Feature values to codes: thresholds per feature, one byte per value.
+
+Second room on the data's way, after `frame.py`:
+
+    code(x) = 0 if x is missing, else 1 + number of thresholds < x
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sglb import _core
+
+# Thresholds are quantiles: 200,000 rows give each of 254 to a few thousandths of a rank.
+SAMPLE_ROWS = 200_000
+
+
+@dataclass(frozen=True)
+class Bins:
+    """The thresholds of every feature, increasing, padded with infinity to one width."""
+
+    thresholds: NDArray[np.float64]  # (n_features, max_bins - 1)
+    n_thresholds: NDArray[np.int32]  # (n_features,)
+
+    @classmethod
+    def fit(cls, X: NDArray[Any], max_bins: int, *, seed: int = 0, n_threads: int = 1) -> "Bins":
+        """Choose thresholds for the columns of X (n_rows, n_features)."""
+        n_features = X.shape[1]
+        thresholds = np.empty((n_features, max_bins - 1))
+        n_thresholds = np.empty(n_features, dtype=np.int32)
+        _core.find_thresholds(X, max_bins, SAMPLE_ROWS, seed, thresholds, n_thresholds, n_threads)
+        return cls(thresholds, n_thresholds)
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return len(self.n_thresholds)
+
+    @property
+    def n_codes(self) -> NDArray[np.int32]:
+        """Codes of each feature: missing, and one more than there are thresholds."""
+        return self.n_thresholds + np.int32(2)
+
+    def encode(self, X: NDArray[Any], n_threads: int = 1) -> NDArray[np.uint8]:
+        """Return the codes of X (n_rows, n_features) by columns, (n_features, n_rows)."""
+        columns = np.empty((X.shape[1], X.shape[0]), dtype=np.uint8)
+        _core.encode(X, self.thresholds, self.n_thresholds, columns, n_threads)
+        return columns

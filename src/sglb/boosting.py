@@ -1,0 +1,166 @@
+"""The loop: stochastic gradient Langevin boosting (Ustimenko & Prokhorenkova, 2021, Algorithm 2).
+
+    repeat
+        g       gradient of the loss at the current f, estimated from a sample of rows if wanted
+        s       structure drawn from p(s | g + sigma zeta')                  zeta' ~ N(0, I)
+        theta   -eps * mean over each leaf of s of (g + sigma zeta)          zeta  ~ N(0, I)
+        f       (1 - gamma eps) f + tree(s, theta)
+
+The gradient is taken at the unshrunk f; shrink and step happen together. A sampler says what eps,
+sigma, gamma and the sample are at each step, a structure rule is p, callbacks look on.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sglb import _core
+from sglb.callbacks import Callback, Moment, Stop
+from sglb.ensemble import Ensemble
+from sglb.errors import ChainDiverged, NonFiniteGradient
+from sglb.losses import Loss
+from sglb.samplers import Move, Sampler
+from sglb.structure import Structure, StructureRule
+from sglb.training_set import TrainingSet
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class LeafRule:
+    """How leaf values follow from gradients: divide by weights ("gradient", the paper) or by
+    second derivatives ("newton", faster but without an exact stationary law), plus `l2`.
+    """
+
+    method: Literal["gradient", "newton"] = "gradient"
+    l2: float = 0.0
+
+
+class Chain:
+    """The state of a chain: raw scores of the training rows, and what the next step needs."""
+
+    def __init__(
+        self,
+        training_set: TrainingSet,
+        loss: Loss,
+        leaves: LeafRule,
+        ensemble: Ensemble,
+        *,
+        seed: int,
+        n_threads: int,
+    ) -> None:
+        self.training_set = training_set
+        self.loss = loss
+        self.leaves = leaves
+        self.ensemble = ensemble
+        self.seed = seed
+        self.n_threads = n_threads
+        self.raw = ensemble.replay(training_set.code_columns, n_threads)
+        self.gradient = np.empty_like(self.raw)
+        self.hessian = np.empty_like(self.raw) if leaves.method == "newton" else None
+        self._workspace = _core.Workspace()
+
+    def estimate_gradient(self, move: Move, step: int) -> float:
+        """Fill the gradient at the current raw scores; return a bound of its absolute values."""
+        try:
+            largest = self.loss.fill(
+                self.training_set.y, self.raw, self.gradient, self.hessian, self.n_threads
+            )
+        except NonFiniteGradient as error:
+            raise NonFiniteGradient(error.row, error.output, step) from error
+        if not math.isfinite(largest):
+            raise ChainDiverged(step)
+        if move.subsample < 1.0:
+            _core.subsample(
+                self.gradient, self.hessian, move.subsample, self.seed, step, self.n_threads
+            )
+        return largest / move.subsample
+
+    def fit_leaves(self, structure: Structure, largest: float, move: Move, step: int) -> Floats:
+        """Draw the leaf values of a structure and take the step: f <- shrink f + tree."""
+        values = np.empty((structure.n_leaves, len(self.raw)))
+        _core.fit_leaves(
+            self._workspace,
+            self.training_set.code_columns,
+            structure.features,
+            structure.lows,
+            structure.highs,
+            self.gradient,
+            self.hessian,
+            self.training_set.weight,
+            largest,
+            self._largest_hessian(move),
+            self.training_set.largest_weight,
+            move.learning_rate,
+            move.noise,
+            move.shrink,
+            self.leaves.l2,
+            self.ensemble.offset,
+            self.seed,
+            step,
+            self.raw,
+            values,
+            self.n_threads,
+        )
+        return values
+
+    def _largest_hessian(self, move: Move) -> float:
+        if self.hessian is None:
+            return 0.0
+        if self.loss.smoothness is not None:
+            return self.loss.smoothness / move.subsample
+        return _core.largest(self.hessian, self.n_threads)
+
+    def moment(
+        self, step: int, structure: Structure | None, values: Floats | None, shrink: float
+    ) -> Moment:
+        """Describe the chain after `step` steps for callbacks."""
+        return Moment(
+            step, self.ensemble, structure, values, shrink, self.raw, self.loss, self.training_set
+        )
+
+
+def boost(
+    training_set: TrainingSet,
+    loss: Loss,
+    sampler: Sampler,
+    rule: StructureRule,
+    leaves: LeafRule,
+    ensemble: Ensemble,
+    *,
+    n_steps: int,
+    seed: int,
+    n_threads: int = 1,
+    callbacks: Sequence[Callback] = (),
+) -> Ensemble:
+    """Take `n_steps` steps from the state that `ensemble` is in, and append them to it.
+
+    Step numbers count from the chain's beginning, so a chain that is continued draws the noise
+    it would have drawn without the break.
+    """
+    chain = Chain(training_set, loss, leaves, ensemble, seed=seed, n_threads=n_threads)
+    first = len(ensemble)
+    moment = chain.moment(first, None, None, 1.0)
+    for callback in callbacks:
+        callback.start(moment)
+    for step in range(first, first + n_steps):
+        move = sampler.move(step)
+        largest = chain.estimate_gradient(move, step)
+        structure = rule.grow(training_set, chain.gradient, largest, move, seed, step)
+        values = chain.fit_leaves(structure, largest, move, step)
+        ensemble.append(structure, values, move.shrink)
+        if callbacks:
+            moment = chain.moment(step + 1, structure, values, move.shrink)
+            # Every callback sees the step, even when one of them wants to stop.
+            answers = [callback.step(moment) for callback in callbacks]
+            if any(isinstance(answer, Stop) for answer in answers):
+                break
+    for callback in callbacks:
+        callback.finish(moment)
+    if not np.isfinite(ensemble.values).all() or not np.isfinite(chain.raw).all():
+        raise ChainDiverged(len(ensemble))
+    return ensemble

@@ -1,0 +1,123 @@
+"""The structure of the next tree: s ~ p(s | gradient + sigma * zeta').
+
+A structure is a list of splits. A split keeps the codes low..high of a feature left (bit 0) and
+sends the others right (bit 1); bit d of a leaf's number belongs to split d. Two forms occur on
+numbers: codes 0..b (a missing value goes left) and 1..b (a missing value goes right).
+"""
+
+import math
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sglb import _core
+from sglb.samplers import Move
+from sglb.training_set import TrainingSet
+
+Floats = NDArray[np.float64]
+
+
+class Structure(NamedTuple):
+    """The splits of one oblivious tree, and what each added to the score."""
+
+    features: NDArray[np.int32]
+    lows: NDArray[np.uint8]
+    highs: NDArray[np.uint8]
+    gains: Floats
+
+    @property
+    def n_leaves(self) -> int:
+        """2 to the depth."""
+        return 1 << len(self.features)
+
+    def cut(self, depth: int) -> "Structure":
+        """Return the first `depth` splits."""
+        return Structure(
+            self.features[:depth], self.lows[:depth], self.highs[:depth], self.gains[:depth]
+        )
+
+
+class StructureRule(Protocol):
+    """Any p(s | g). The theory wants every structure possible and p(s | c g) = p(s | g), c > 0."""
+
+    def grow(
+        self,
+        training_set: TrainingSet,
+        gradient: Floats,
+        largest: float,
+        move: Move,
+        seed: int,
+        step: int,
+    ) -> Structure:
+        """Choose a structure for a gradient (n_outputs, n_rows), whose absolute values end at
+        `largest`, with noise of standard deviation `move.noise` per row.
+        """
+        ...
+
+
+class GreedySearch:
+    """Level by level the split with the largest sum over leaves of G^2 / (W + l2).
+
+    Runs on `structure_rows` rows drawn anew at each step; the leaves still use all rows.
+    """
+
+    def __init__(
+        self,
+        max_depth: int = 6,
+        *,
+        l2: float = 0.0,
+        structure_rows: int | None = None,
+        random_strength: float = 0.0,
+        n_threads: int = 1,
+    ) -> None:
+        self.max_depth = max_depth
+        self.l2 = l2
+        self.structure_rows = structure_rows
+        self.random_strength = random_strength
+        self.n_threads = n_threads
+        self._workspace = _core.Workspace()
+
+    def grow(
+        self,
+        training_set: TrainingSet,
+        gradient: Floats,
+        largest: float,
+        move: Move,
+        seed: int,
+        step: int,
+    ) -> Structure:
+        """Search the structure on noisy gradients of a sample of the rows."""
+        weight = training_set.weight
+        n_rows = training_set.n_rows
+        structure = Structure(
+            np.empty(self.max_depth, dtype=np.int32),
+            np.empty(self.max_depth, dtype=np.uint8),
+            np.empty(self.max_depth, dtype=np.uint8),
+            np.empty(self.max_depth),
+        )
+        depth = _core.grow(
+            self._workspace,
+            training_set.code_rows,
+            training_set.n_codes,
+            training_set.has_missing,
+            gradient,
+            weight,
+            move.noise,
+            largest,
+            training_set.largest_weight,
+            n_rows if self.structure_rows is None else self.structure_rows,
+            self.max_depth,
+            self.l2,
+            self.random_strength * self._decay(n_rows, move.learning_rate * step),
+            seed,
+            step,
+            *structure,
+            self.n_threads,
+        )
+        return structure if depth == self.max_depth else structure.cut(depth)
+
+    @staticmethod
+    def _decay(n_rows: int, time: float) -> float:
+        """q / (1 + q), q = N exp(-time): score noise fades as the chain's time goes on."""
+        return 1.0 / (1.0 + math.exp(min(time, 700.0)) / max(n_rows, 1))

@@ -1,0 +1,76 @@
+"""What a chain learns from: codes, targets and weights, fixed before its first step.
+
+Codes are held twice. Histograms read one row's codes together (`code_rows`, padded to a multiple
+of four features), leaves and prediction read one feature's codes together (`code_columns`).
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sglb import _core
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class TrainingSet:
+    """Immutable rows of a problem. Weights are multiplicities; None means one each."""
+
+    code_columns: NDArray[np.uint8]  # (n_features, n_rows)
+    code_rows: NDArray[np.uint8]  # (n_rows, stride)
+    n_codes: NDArray[np.int32]  # (n_features,)
+    has_missing: NDArray[np.bool_]  # (n_features,)
+    y: Floats  # (n_rows,)
+    weight: Floats | None  # (n_rows,)
+
+    @classmethod
+    def build(
+        cls,
+        code_columns: NDArray[np.uint8],
+        n_codes: NDArray[np.int32],
+        y: Floats,
+        weight: Floats | None = None,
+        n_threads: int = 1,
+    ) -> "TrainingSet":
+        """Lay out codes (n_features, n_rows) for a chain."""
+        n_features, n_rows = code_columns.shape
+        if n_rows >= 2**31:
+            raise ValueError(f"at most {2**31 - 1} rows can be trained on, not {n_rows}")
+        n_codes = np.ascontiguousarray(n_codes, dtype=np.int32)
+        too_large = code_columns.max(axis=1, initial=0) >= n_codes
+        if too_large.any():  # the histograms have no room for them
+            feature = int(np.argmax(too_large))
+            raise ValueError(f"feature {feature} has a code above {n_codes[feature] - 1}")
+        code_rows = np.empty((n_rows, -(-n_features // 4) * 4), dtype=np.uint8)
+        _core.to_rows(code_columns, code_rows, n_threads)
+        return cls(
+            code_columns=code_columns,
+            code_rows=code_rows,
+            n_codes=n_codes,
+            has_missing=(code_columns == 0).any(axis=1),
+            y=np.ascontiguousarray(y, dtype=np.float64),
+            weight=None if weight is None else np.ascontiguousarray(weight, dtype=np.float64),
+        )
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.y)
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return len(self.code_columns)
+
+    @cached_property
+    def largest_weight(self) -> float:
+        """The largest weight, 1 without weights."""
+        return 1.0 if self.weight is None else float(self.weight.max(initial=0.0))
+
+    @cached_property
+    def total_weight(self) -> float:
+        """The N of the theory: sum of weights."""
+        return float(self.n_rows if self.weight is None else self.weight.sum())

@@ -1,0 +1,63 @@
+"""Stochastic Gradient Langevin Boosting. The public names, nothing else.
+
+Each name is imported when it is first asked for, so `import sglb` costs nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sglb import losses as losses
+    from sglb.callbacks import BaseCallback as BaseCallback
+    from sglb.callbacks import EarlyStopping as EarlyStopping
+    from sglb.callbacks import History as History
+    from sglb.callbacks import Progress as Progress
+    from sglb.callbacks import Stop as Stop
+    from sglb.errors import ChainDiverged as ChainDiverged
+    from sglb.errors import ModelFormatError as ModelFormatError
+    from sglb.errors import NonFiniteGradient as NonFiniteGradient
+    from sglb.estimators import SGLBClassifier as SGLBClassifier
+    from sglb.estimators import SGLBRegressor as SGLBRegressor
+    from sglb.estimators import load as load
+    from sglb.losses import check_loss as check_loss
+    from sglb.samplers import Langevin as Langevin
+    from sglb.samplers import Plain as Plain
+    from sglb.samplers import Stochastic as Stochastic
+
+    __version__: str
+
+_HOMES = {
+    "BaseCallback": "callbacks",
+    "ChainDiverged": "errors",
+    "EarlyStopping": "callbacks",
+    "History": "callbacks",
+    "Langevin": "samplers",
+    "ModelFormatError": "errors",
+    "NonFiniteGradient": "errors",
+    "Plain": "samplers",
+    "Progress": "callbacks",
+    "SGLBClassifier": "estimators",
+    "SGLBRegressor": "estimators",
+    "Stochastic": "samplers",
+    "Stop": "callbacks",
+    "check_loss": "losses",
+    "load": "estimators",
+}
+
+__all__ = [*sorted(_HOMES), "__version__", "losses"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return import_module("importlib.metadata").version("sglb")
+    if name == "losses":
+        return import_module("sglb.losses")
+    if name in _HOMES:
+        return getattr(import_module(f"sglb.{_HOMES[name]}"), name)
+    if name == "SGLBRanker":
+        raise ImportError("SGLBRanker: ranking is not available yet in this version of sglb")
+    raise AttributeError(f"module 'sglb' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

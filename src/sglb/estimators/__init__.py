@@ -1,0 +1,25 @@
+"""SGLBClassifier and SGLBRegressor: scikit-learn manners around the chain, no algorithm."""
+
+from pathlib import Path
+
+from sglb import archive
+from sglb.errors import ModelFormatError
+from sglb.estimators.classifier import SGLBClassifier
+from sglb.estimators.regressor import SGLBRegressor
+from sglb.settings import check_parameters
+
+__all__ = ["SGLBClassifier", "SGLBRegressor", "load"]
+
+
+def load(path: str | Path) -> SGLBClassifier | SGLBRegressor:
+    """Read a fitted estimator from a file written by `save`."""
+    model = archive.read(path)
+    kind = SGLBClassifier if model.kind == "classifier" else SGLBRegressor
+    unknown = set(model.parameters) - set(kind().get_params(deep=False))
+    if unknown:
+        raise ModelFormatError("parameters", f"{sorted(unknown)} are not known")
+    try:  # what a file cannot hold, a user's sampler say, comes back as None
+        check_parameters({name: v for name, v in model.parameters.items() if v is not None})
+    except ValueError as error:
+        raise ModelFormatError("parameters", str(error)) from error
+    return kind(**model.parameters)._adopt(model)

@@ -1,0 +1,217 @@
+"""Classes to predict."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils import Tags, compute_sample_weight
+
+from sglb.estimators.base import Array, ChainEstimator, Floats
+from sglb.frame import read_labels, read_weight
+from sglb.losses import LOSSES, Loss, get_loss
+from sglb.samplers import Sampler
+from sglb.uncertainty import Uncertainty, of_probabilities
+
+
+class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
+    """Stochastic gradient Langevin boosting for two or more classes.
+
+    Parameters
+    ----------
+    loss : "auto" (logistic for two classes, softmax for more), "logistic", "softmax", "sla" (the
+        0-1 loss, smoothed), "savage", an object of `sglb.losses`, or any object with
+        loss(y, raw) and gradient(y, raw).
+    n_estimators : steps of the chain, one tree each.
+    learning_rate : the paper's epsilon; "auto" follows from rows, steps and loss.
+    max_depth : splits of a tree, 1 to 16.
+    max_bins : bins of a feature, 2 to 255; a missing value has its own besides.
+    sampler : "plain" (gradient boosting), "stochastic" (on samples of the rows, set subsample),
+        "langevin" (SGLB), or an object of `sglb.samplers` that brings its own rates.
+    temperature : 0 is no noise, 1 the Bayesian posterior; "auto" follows from the loss.
+    shrink_rate : the paper's gamma, which pulls the model to its start; "auto" by the loss.
+    subsample : probability that a row's gradient is used in a step.
+    structure_sample : rows a tree's structure is searched on, a number or a fraction.
+    random_strength : noise on split scores.
+    leaf_method : "gradient" (the paper), "newton", or "auto" (newton for convex losses).
+    l2_regularization : added to the weight of each leaf; "auto" is 0, for Newton leaves 3.
+    init : "zero" (the paper) or "mean", the best constant, never shrunk; "auto" is "mean".
+    categorical_features : "from_dtype"; such columns are refused in this version.
+    class_weight : None, "balanced", or a dict from label to weight.
+    early_stopping_rounds : steps without improvement on the last evaluation set before stopping.
+    random_state : seed; the same seed gives the same model for any n_jobs.
+    n_jobs : threads; None or -1 is all available cores.
+    verbose : 1 shows progress.
+
+    Attributes
+    ----------
+    classes_, n_features_in_, feature_names_in_, feature_importances_ (share in the gain)
+    n_iter_ : steps in the model. best_iteration_, best_score_ : by the first metric on the last
+        evaluation set; with early stopping the model is that iterate, else the last one.
+    evals_result_ : evaluation set -> metric -> one value a step.
+    learning_rate_, temperature_, shrink_rate_, leaf_method_, loss_ : what "auto" became.
+    inverse_temperature_ : the paper's beta, sum of weights / temperature.
+    """
+
+    _kind = "classifier"
+
+    def __init__(
+        self,
+        *,
+        loss: Any = "auto",
+        n_estimators: int = 1000,
+        learning_rate: float | str = "auto",
+        max_depth: int = 6,
+        max_bins: int = 64,
+        sampler: str | Sampler = "langevin",
+        temperature: float | str = "auto",
+        shrink_rate: float | str = "auto",
+        subsample: float = 1.0,
+        structure_sample: float | str = "auto",
+        random_strength: float = 0.0,
+        leaf_method: str = "auto",
+        l2_regularization: float | str = "auto",
+        init: str = "auto",
+        categorical_features: str | None = "from_dtype",
+        class_weight: Mapping[Any, float] | str | None = None,
+        early_stopping_rounds: int | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            loss=loss,
+            n_estimators=n_estimators,
+            learning_rate=learning_rate,
+            max_depth=max_depth,
+            max_bins=max_bins,
+            sampler=sampler,
+            temperature=temperature,
+            shrink_rate=shrink_rate,
+            subsample=subsample,
+            structure_sample=structure_sample,
+            random_strength=random_strength,
+            leaf_method=leaf_method,
+            l2_regularization=l2_regularization,
+            init=init,
+            categorical_features=categorical_features,
+            early_stopping_rounds=early_stopping_rounds,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
+        self.class_weight = class_weight
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        if isinstance(self.loss, str):
+            kind = LOSSES.get(self.loss)
+            binary = self.loss != "logistic" and kind is not None and kind.task == "binary"
+        else:
+            binary = getattr(self.loss, "n_outputs", 1) == 1
+        tags.classifier_tags.multi_class = not binary
+        return tags
+
+    def _learn_target(self, y: Any, n_rows: int) -> tuple[Floats, Array | None]:
+        classes, index = np.unique(read_labels(self, y, n_rows), return_inverse=True)
+        return index.astype(np.float64), classes
+
+    def _same_target(self, y: Any, n_rows: int, classes: Array | None) -> Floats:
+        labels, index = np.unique(read_labels(self, y, n_rows), return_inverse=True)
+        known = [] if classes is None else classes.tolist()
+        place = {label: number for number, label in enumerate(known)}
+        unknown = [label for label in labels.tolist() if label not in place]
+        if unknown:
+            raise ValueError(f"an evaluation set has labels that training has not: {unknown}")
+        return np.array([place[label] for label in labels.tolist()], dtype=np.float64)[index]
+
+    def _row_weight(
+        self, weight: Floats | None, target: Floats, classes: Array | None
+    ) -> Floats | None:
+        if self.class_weight is None or classes is None:
+            return weight
+        labels = classes[target.astype(np.intp)]
+        share = read_weight(
+            compute_sample_weight(self.class_weight, labels), labels, "class_weight"
+        )
+        return share if weight is None or share is None else weight * share
+
+    def _choose_loss(self, classes: Array | None) -> Loss:
+        n_classes = 0 if classes is None else len(classes)
+        by_classes = isinstance(self.loss, str) and self.loss in ("auto", "logistic")
+        spec = ("logistic" if n_classes <= 2 else "softmax") if by_classes else self.loss
+        loss = get_loss(spec, n_classes=n_classes)
+        if loss.task == "regression":
+            raise ValueError(f"loss={loss.name!r} is for numbers; use SGLBRegressor")
+        if loss.n_outputs == 1 and n_classes > 2:
+            raise ValueError(
+                f"Only binary classification is supported. loss={loss.name!r} has one output and y "
+                f"has {n_classes} classes; use loss='softmax'"
+            )
+        if loss.n_outputs > 1 and loss.n_outputs != max(n_classes, 2):
+            raise ValueError(
+                f"loss={loss.name!r} has {loss.n_outputs} outputs and y has {n_classes} classes"
+            )
+        return loss
+
+    def _label(self, raw: Floats) -> Array:
+        """Return the class that raw scores choose."""
+        if len(self.classes_) == 1:
+            index = np.zeros(len(raw), dtype=np.intp)
+        else:
+            index = (raw > 0.0).astype(np.intp) if raw.ndim == 1 else raw.argmax(axis=1)
+        labels: Array = self.classes_[index]
+        return labels
+
+    def _probability(self, raw: Floats) -> Floats:
+        """Return the probability of each class, (n_rows, n_classes)."""
+        if len(self.classes_) == 1:
+            return np.ones((len(raw), 1))
+        if self.loss_ is None:
+            raise ValueError(
+                "the model file does not hold its own loss, so there are no probabilities; "
+                "decision_function gives the raw scores"
+            )
+        probability = self.loss_.link(raw)
+        if probability.ndim == 1:
+            probability = np.column_stack([1.0 - probability, probability])
+        return probability
+
+    def _decision(self, raw: Floats) -> Floats:
+        return raw[:, 1] - raw[:, 0] if raw.ndim == 2 and raw.shape[1] == 2 else raw
+
+    def predict(self, X: Any) -> Array:
+        """Return the most likely class of each row."""
+        return self._label(self.predict_raw(X))
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return the probability of each class, (n_rows, n_classes)."""
+        return self._probability(self.predict_raw(X))
+
+    def decision_function(self, X: Any) -> Floats:
+        """Return raw scores, one a class; with two classes (n_rows,), above 0 for the second."""
+        return self._decision(self.predict_raw(X))
+
+    def staged_predict(self, X: Any) -> Iterator[Array]:
+        """Yield the classes that the chain chooses after each step."""
+        for raw in self.staged_predict_raw(X):
+            yield self._label(raw)
+
+    def staged_predict_proba(self, X: Any) -> Iterator[Floats]:
+        """Yield the probabilities of the chain after each step."""
+        for raw in self.staged_predict_raw(X):
+            yield self._probability(raw)
+
+    def staged_decision_function(self, X: Any) -> Iterator[Floats]:
+        """Yield the decision function of the chain after each step."""
+        for raw in self.staged_predict_raw(X):
+            yield self._decision(raw)
+
+    def predict_uncertainty(self, X: Any, n_states: int = 10) -> Uncertainty:
+        """Return mean probabilities, and knowledge, data and total uncertainty of each row.
+
+        Entropies in nats over up to `n_states` states of the second half of the chain: total of
+        the mean probability, data the mean entropy, knowledge the difference.
+        """
+        draws = np.stack([self._probability(raw) for raw in self._draws(X, n_states)])
+        return of_probabilities(draws)

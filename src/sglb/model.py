@@ -1,0 +1,53 @@
+"""What a fit leaves behind: everything that prediction and the model file need, and no more."""
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sglb.ensemble import Ensemble
+from sglb.losses import Loss
+
+Kind = Literal["classifier", "regressor"]
+Scores = dict[str, dict[str, list[float]]]  # evaluation set -> metric -> one value a step
+
+
+@dataclass(frozen=True)
+class Model:
+    """A fitted chain and the facts that belong to it.
+
+    `parameters` are the constructor's arguments at fit. `loss` is None where a user's own loss was
+    not stored: such a model knows raw scores only. `residual_variance` is the weighted mean
+    squared residual of the training rows, None where the prediction is not a mean.
+    """
+
+    kind: Kind
+    parameters: dict[str, Any]
+    loss: Loss | None
+    ensemble: Ensemble
+    classes: NDArray[Any] | None
+    feature_names: list[str] | None
+    feature_dtype: str
+    learning_rate: float
+    temperature: float
+    shrink_rate: float
+    leaf_method: str
+    total_weight: float
+    seed: int
+    residual_variance: float | None = None
+    best_iteration: int | None = None
+    best_score: float | None = None
+    evals_result: Scores = field(default_factory=dict)
+
+    @property
+    def inverse_temperature(self) -> float:
+        """beta = N / T, the paper's inverse temperature; infinite without noise."""
+        return self.total_weight / self.temperature if self.temperature > 0.0 else float("inf")
+
+    @property
+    def feature_importances(self) -> NDArray[np.float64]:
+        """Share of each feature in the gain of all splits; zeros if nothing was ever split."""
+        gains = self.ensemble.feature_gains()
+        total = gains.sum()
+        return gains / total if total > 0.0 else np.zeros_like(gains)

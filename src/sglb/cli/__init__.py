@@ -1,0 +1,24 @@
+"""The command line: `sglb train`, `predict`, `evaluate`, `info` and `demo`.
+
+Stands above everything, next to the user. What it needs beyond the library is the extra "cli".
+"""
+
+import sys
+from importlib.util import find_spec
+
+EXTRA = ("typer", "rich", "pyarrow", "matplotlib")
+
+
+def main() -> None:
+    """Run the command line, or say in one line how to install it."""
+    for name in EXTRA:
+        if find_spec(name) is None:
+            how = f'the command line needs {name}: pip install "sglb[cli]"'
+            print(f"error: {how}", file=sys.stderr)
+            raise SystemExit(2)
+    from sglb.cli.app import app
+
+    app()
+
+
+__all__ = ["main"]

@@ -1,0 +1,169 @@
+"""`sglb predict`, `evaluate` and `info`: what a saved model says, and what it is."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from sglb.cli.reports import (
+    console,
+    feature_names,
+    metrics_of,
+    plain_table,
+    plain_value,
+    top_features,
+)
+from sglb.errors import ModelFormatError
+from sglb.estimators import load
+from sglb.tables import (
+    Table,
+    TableError,
+    check_table_destination,
+    column_values,
+    read_table,
+    select,
+    weight_values,
+    write_table,
+)
+
+
+def load_model(path: Path, n_jobs: int | None = None) -> Any:
+    """Load a model file and let it use `n_jobs` threads."""
+    if not path.exists():
+        raise FileNotFoundError(f"{path}: no such file")
+    if path.is_dir():
+        raise IsADirectoryError(f"{path}: is a folder, not a model file")
+    try:
+        model = load(path)
+    except ModelFormatError as error:
+        raise ValueError(f"{path}: {error}") from error
+    return model if n_jobs is None else model.set_params(n_jobs=n_jobs)
+
+
+def features_of(model: Any, table: Table, aside: tuple[str | None, ...] = ()) -> Any:
+    """Return the columns the model was trained on, whatever else the table holds."""
+    names = getattr(model, "feature_names_in_", None)
+    if names is not None:
+        return select(table, list(names))
+    chosen = table.drop_columns([name for name in table.column_names if name in aside])
+    if chosen.num_columns != model.n_features_in_:
+        raise TableError(
+            f"the model was trained on {model.n_features_in_} unnamed columns,"
+            f" the table has {chosen.num_columns}"
+        )
+    return np.column_stack([column_values(chosen, name, "feature") for name in chosen.column_names])
+
+
+def predict(
+    model_path: Path,
+    table_path: Path,
+    output: Path,
+    *,
+    proba: bool,
+    uncertainty: bool,
+    n_jobs: int | None,
+) -> None:
+    """Write the prediction of every row, one column or more."""
+    check_table_destination(output)
+    model = load_model(model_path, n_jobs)
+    if proba and not hasattr(model, "classes_"):
+        raise ValueError("--proba needs a classifier; the model is a regressor")
+    rows = features_of(model, read_table(table_path))
+    columns = {"prediction": pa.array(model.predict(rows))}
+    if proba:
+        for label, values in zip(model.classes_, model.predict_proba(rows).T, strict=True):
+            columns[f"probability_{label}"] = pa.array(np.ascontiguousarray(values))
+    if uncertainty:
+        parts = model.predict_uncertainty(rows)
+        for name in ("knowledge", "data", "total"):
+            if getattr(parts, name) is not None:
+                columns[name] = pa.array(getattr(parts, name))
+    write_table(pa.table(columns), output)
+    console().print(f"{output}: {len(columns['prediction']):,} rows, {', '.join(columns)}")
+
+
+def evaluate(
+    model_path: Path,
+    table_path: Path,
+    target: str,
+    weight: str | None,
+    *,
+    as_json: bool,
+    n_jobs: int | None,
+) -> None:
+    """Print the metrics of a model on a table with known labels."""
+    model = load_model(model_path, n_jobs)
+    table = read_table(table_path)
+    y = column_values(table, target, "target")
+    weights = None if weight is None else weight_values(table, weight)
+    values = metrics_of(model, features_of(model, table, (target, weight)), y, weights)
+    if as_json:
+        print(json.dumps(plain_value({"rows": y.size, **values}), indent=2))
+        return
+    printed = plain_table("metric", "value", title=f"{model_path.name} on {y.size:,} rows")
+    for name, value in values.items():
+        printed.add_row(name, f"{value:.6g}")
+    console().print(printed)
+
+
+def info(model_path: Path, top: int, *, as_json: bool) -> None:
+    """Print what a model is."""
+    model = load_model(model_path)
+    facts = facts_of(model)
+    if as_json:
+        importances = dict(top_features(model, top))
+        print(json.dumps(plain_value({**facts, "feature_importances": importances}), indent=2))
+        return
+    out = console()
+    printed = plain_table(model_path.name, "")
+    for name, value in facts.items():
+        if name not in ("parameters", "feature_names") and value not in (None, {}):
+            printed.add_row(name.replace("_", " "), _shown(value))
+    out.print(printed)
+    chosen = plain_table("parameter", "value")
+    for name, value in facts["parameters"].items():
+        chosen.add_row(name, _shown(value))
+    out.print(chosen)
+    if top:
+        listed = plain_table("feature", "share of the gain")
+        for name, share in top_features(model, top):
+            listed.add_row(name, f"{share:.1%}")
+        out.print(listed)
+
+
+def _shown(value: Any) -> str:
+    """Return a value as a person reads it."""
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_shown(one)}" for name, one in value.items())
+    if isinstance(value, list):
+        return ", ".join(str(one) for one in value[:10]) + (", ..." if len(value) > 10 else "")
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+def facts_of(model: Any) -> dict[str, Any]:
+    """Return what is worth knowing of a fitted model, in the order it is printed."""
+    depths = model._model.ensemble.depths
+    facts: dict[str, Any] = {
+        "kind": type(model).__name__,
+        "loss": "the user's own, not stored" if model.loss_ is None else model.loss_.name,
+        "loss_parameters": {} if model.loss_ is None else model.loss_.parameters(),
+        "trees": model.n_iter_,
+        "depth": int(depths.max(initial=0)),
+        "features": model.n_features_in_,
+        "learning_rate": model.learning_rate_,
+        "temperature": model.temperature_,
+        "inverse_temperature": model.inverse_temperature_,
+        "shrink_rate": model.shrink_rate_,
+        "leaf_method": model.leaf_method_,
+        "best_iteration": model.best_iteration_,
+        "best_score": model.best_score_,
+    }
+    if hasattr(model, "classes_"):
+        facts["classes"] = model.classes_.tolist()
+    facts["parameters"] = model.get_params(deep=False)
+    facts["feature_names"] = feature_names(model)
+    return facts

@@ -1,0 +1,218 @@
+"""Pictures of a training or an experiment: arrays in, a matplotlib Figure out.
+
+The last room on the data's way. Nothing here touches pyplot or any global state: a figure belongs
+to who asked for it, on a machine with or without a display. Bands are mean +- 1 standard error,
+sd / sqrt(n).
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Okabe and Ito (2008): distinct for every common kind of colour vision.
+PALETTE = ("#6E6E6E", "#E69F00", "#009E73", "#0072B2", "#D55E00", "#CC79A7", "#56B4E9")
+INK, FAINT = "#262626", "#D9D9D9"
+DOTS_PER_INCH = 150
+
+
+def _axes(width: float, height: float) -> "tuple[Figure, Axes]":
+    """Return an empty figure of this size in inches with one quiet pair of axes."""
+    try:
+        from matplotlib.figure import Figure
+    except ModuleNotFoundError as error:
+        raise ImportError('plots need matplotlib: pip install "sglb[plots]"') from error
+    figure = Figure(figsize=(width, height), facecolor="white")
+    figure.set_layout_engine("constrained", w_pad=0.12, h_pad=0.12)
+    axes = figure.add_subplot()
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color("#8C8C8C")
+    axes.tick_params(colors=INK, labelsize=9, color="#8C8C8C")
+    axes.grid(axis="y", color=FAINT, linewidth=0.6)
+    axes.set_axisbelow(True)
+    return figure, axes
+
+
+def _title(axes: "Axes", title: str, subtitle: str = "") -> None:
+    """Write a title and a quieter line under it, both flush left."""
+    axes.set_title(title, loc="left", fontsize=12, color=INK, pad=24 if subtitle else 10)
+    if subtitle:
+        axes.annotate(
+            subtitle,
+            xy=(0, 1),
+            xytext=(0, 9),
+            xycoords="axes fraction",
+            textcoords="offset points",
+            fontsize=9,
+            color="#595959",
+        )
+
+
+def _apart(heights: NDArray[np.float64], gap: float) -> NDArray[np.float64]:
+    """Return the heights moved apart to at least `gap`, each as near its own place as possible.
+
+    Labels that would overlap form a block around their mean (pool adjacent violators).
+    """
+    order = np.argsort(heights)
+    blocks: list[list[float]] = []  # each: sum of its heights, and their number
+    for height in heights[order]:
+        blocks.append([float(height), 1.0])
+        while len(blocks) > 1:
+            (left_sum, left_size), (right_sum, right_size) = blocks[-2], blocks[-1]
+            left = left_sum / left_size + (left_size - 1) / 2 * gap
+            right = right_sum / right_size - (right_size - 1) / 2 * gap
+            if right - left >= gap:
+                break
+            blocks[-2:] = [[left_sum + right_sum, left_size + right_size]]
+    placed = np.empty_like(heights)
+    at = 0
+    for total, size in blocks:
+        count = int(size)
+        centre = total / size
+        placed[order[at : at + count]] = centre + (np.arange(count) - (count - 1) / 2) * gap
+        at += count
+    return placed
+
+
+def _label_ends(axes: "Axes", ends: Mapping[str, float], colours: Mapping[str, str]) -> None:
+    """Name each line right of its end, outside the data."""
+    low, high = axes.get_ylim()
+    # A line of 9-point text is about 6 % of the height of these axes.
+    places = _apart(np.array(list(ends.values())), 0.06 * (high - low))
+    for (name, _), height in zip(ends.items(), places, strict=True):
+        axes.annotate(
+            name,
+            xy=(1, float(height)),
+            xytext=(6, 0),
+            xycoords=("axes fraction", "data"),
+            textcoords="offset points",
+            va="center",
+            fontsize=9.5,
+            color=_darker(colours[name]),
+            annotation_clip=False,
+        )
+
+
+def error_curves(
+    curves: Mapping[str, NDArray[np.float64]],
+    *,
+    title: str = "Test error over steps",
+    subtitle: str = "",
+    ylabel: str = "test 0-1 error",
+) -> "Figure":
+    """Draw the mean over folds of each method's curve (n_folds, n_steps) with its band."""
+    if not curves:
+        raise ValueError("curves is empty: there is nothing to draw")
+    tables = {name: np.atleast_2d(values) for name, values in curves.items()}
+    figure, axes = _axes(8.0, 4.6)
+    colours = dict(zip(curves, _colours(len(curves)), strict=True))
+    ends: dict[str, float] = {}
+    low, high = np.inf, -np.inf
+    for name, values in tables.items():
+        folds, steps = values.shape
+        mean = values.mean(axis=0)
+        error = np.std(values, axis=0, ddof=1) / np.sqrt(folds) if folds > 1 else np.zeros(steps)
+        at = np.arange(1, steps + 1)
+        axes.plot(at, mean, color=colours[name], linewidth=1.5, solid_capstyle="round")
+        axes.fill_between(
+            at, mean - error, mean + error, color=colours[name], alpha=0.14, linewidth=0
+        )
+        ends[name] = float(mean[-1])
+        # The first hundredth of the steps may start far off; it must not flatten all the rest.
+        low = min(low, float((mean - error)[steps // 100 :].min()))
+        high = max(high, float((mean + error)[steps // 100 :].max()))
+        axes.set_xlim(1, max(steps, 2))
+    margin = 0.05 * (high - low) or 0.01
+    axes.set_ylim(low - margin, high + margin)
+    axes.set_xlabel("boosting steps", fontsize=10, color=INK)
+    axes.set_ylabel(ylabel, fontsize=10, color=INK)
+    _label_ends(axes, ends, colours)
+    _title(axes, title, subtitle)
+    return figure
+
+
+def importances(
+    names: Sequence[str], values: ArrayLike, *, top: int = 12, title: str = "Feature importances"
+) -> "Figure":
+    """Draw the largest importances as bars, longest on top."""
+    heights = np.asarray(values, dtype=np.float64)
+    if heights.shape != (len(names),):
+        raise ValueError(f"{len(names)} names do not fit importances of shape {heights.shape}")
+    chosen = np.argsort(-heights, kind="stable")[:top][::-1]
+    figure, axes = _axes(8.0, 1.1 + 0.3 * max(len(chosen), 3))
+    axes.grid(visible=False)
+    axes.barh([names[j] for j in chosen], heights[chosen], color=PALETTE[3], height=0.68)
+    for place, j in enumerate(chosen):
+        axes.annotate(
+            f"{heights[j]:.1%}",
+            xy=(heights[j], place),
+            xytext=(4, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=8.5,
+            color=INK,
+        )
+    axes.set_xlim(0, 1.1 * max(float(heights.max(initial=0.0)), 1e-12))
+    axes.spines["bottom"].set_visible(False)
+    axes.tick_params(axis="x", bottom=False, labelbottom=False)
+    axes.tick_params(axis="y", left=False)
+    hidden = len(names) - len(chosen)
+    rest = f", {hidden} smaller ones not shown" if hidden else ""
+    _title(axes, title, f"share of the total gain{rest}")
+    return figure
+
+
+def training_curves(
+    evals_result: Mapping[str, Mapping[str, Sequence[float]]],
+    *,
+    metric: str | None = None,
+    best_iteration: int | None = None,
+    title: str = "Training",
+) -> "Figure":
+    """Draw one metric (by default the first) of an estimator's `evals_result_`, a line a set."""
+    metrics = list(dict.fromkeys(name for one in evals_result.values() for name in one))
+    shown = metric if metric is not None else next(iter(metrics), None)
+    if shown not in metrics:
+        raise ValueError(f"metric={shown!r} is not in evals_result, which has {metrics}")
+    figure, axes = _axes(8.0, 4.6)
+    colours = dict(zip(evals_result, _colours(len(evals_result), first=3), strict=True))
+    ends: dict[str, float] = {}
+    for name, one in evals_result.items():
+        if shown not in one:
+            continue
+        values = np.asarray(one[shown], dtype=np.float64)
+        axes.plot(np.arange(1, values.size + 1), values, color=colours[name], linewidth=1.8)
+        axes.set_xlim(1, max(values.size, 2))
+        ends[name] = float(values[-1])
+    if best_iteration is not None:
+        axes.axvline(best_iteration, color="#8C8C8C", linewidth=1.0, linestyle=(0, (4, 3)))
+    note = "" if best_iteration is None else f"dashed: the best step, {best_iteration}"
+    axes.set_xlabel("boosting steps", fontsize=10, color=INK)
+    axes.set_ylabel(shown, fontsize=10, color=INK)
+    _label_ends(axes, ends, colours)
+    _title(axes, title, note)
+    return figure
+
+
+def _colours(count: int, first: int = 0) -> list[str]:
+    """Return `count` colours of the palette from number `first` on, round and round."""
+    return [PALETTE[(first + place) % len(PALETTE)] for place in range(count)]
+
+
+def _darker(colour: str) -> str:
+    """Return a colour at three quarters of its light: text is thinner than the line it names."""
+    return "#" + "".join(f"{int(colour[at : at + 2], 16) * 3 // 4:02X}" for at in (1, 3, 5))
+
+
+def save(figure: "Figure", path: Path, **options: Any) -> None:
+    """Write a figure as PNG, PDF or SVG, by the ending, whole or not at all."""
+    from sglb.files import whole_file
+
+    with whole_file(path) as draft:
+        figure.savefig(draft, dpi=DOTS_PER_INCH, **options)

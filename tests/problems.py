@@ -1,0 +1,78 @@
+"""Small random problems with everything awkward in them, and the sizes to try."""
+
+import numpy as np
+from hypothesis import strategies as st
+
+from sglb.bins import Bins
+from sglb.training_set import TrainingSet
+
+# Empty, single, around a vector register, around a tile (256) and around a block (8192) of rows.
+SMALL_SIZES = (0, 1, 2, 31, 32, 33, 100, 257)
+BLOCK_SIZES = (8191, 8192, 8193)
+THREADS = (1, 2, 3, 8)
+
+sizes = st.sampled_from(SMALL_SIZES)
+generators = st.integers(0, 2**32 - 1).map(np.random.default_rng)
+seeds = st.integers(0, 2**64 - 1)
+steps = st.integers(0, 2**32 - 1)
+
+
+def make_codes(rng, n_rows, n_codes):
+    """Codes (F, N) below n_codes (F,), and which features have a missing value."""
+    columns = np.empty((len(n_codes), n_rows), dtype=np.uint8)
+    for f, n in enumerate(n_codes):
+        # Every other feature has no missing values.
+        columns[f] = rng.integers(f % 2 if n > 1 else 0, n, n_rows)
+    return columns, (columns == 0).any(axis=1)
+
+
+def make_weight(rng, n_rows):
+    """Weights with zeros, repeated and odd values; never all zero."""
+    weight = rng.choice([0.0, 0.5, 1.0, 2.0, 3.7], n_rows)
+    weight[:1] = 1.0
+    return weight
+
+
+def make_splits(rng, n_codes, depth):
+    """Random intervals of codes, some of them empty of rows."""
+    features = rng.integers(0, len(n_codes), depth).astype(np.int32)
+    ends = rng.integers(0, np.asarray(n_codes)[features][:, None], (depth, 2))
+    ends.sort(axis=1)
+    return features, ends[:, 0].astype(np.uint8), ends[:, 1].astype(np.uint8)
+
+
+def make_trees(rng, n_codes, n_trees, max_depth, n_outputs):
+    """Arrays of trees of all depths up to max_depth: features, lows, highs, depths, values."""
+    depths = rng.integers(0, max_depth + 1, n_trees).astype(np.int32)
+    features = np.zeros((n_trees, max_depth), dtype=np.int32)
+    lows, highs = np.zeros((2, n_trees, max_depth), dtype=np.uint8)
+    for t, depth in enumerate(depths):
+        splits = make_splits(rng, n_codes, depth)
+        features[t, :depth], lows[t, :depth], highs[t, :depth] = splits
+    values = rng.normal(size=(n_trees, 1 << max_depth, n_outputs))
+    return features, lows, highs, depths, values
+
+
+def make_table(rng, n_rows, n_features):
+    """Columns of all sorts: smooth, few values, constant, heavy tails, all or partly missing."""
+    columns = [
+        rng.normal(size=n_rows),
+        rng.integers(0, 3, n_rows).astype(float),
+        np.full(n_rows, 7.0),
+        rng.standard_cauchy(n_rows) * 1e30,
+        np.where(rng.random(n_rows) < 0.3, np.nan, rng.normal(size=n_rows)),
+        np.full(n_rows, np.nan),
+    ]
+    return np.stack([columns[f % len(columns)] for f in range(n_features)], axis=1)
+
+
+def make_problem(rng, n_rows=500, n_features=6, *, weighted=False, max_bins=16, n_outputs=1):
+    """A table, its bins and a training set whose target depends on the table."""
+    X = make_table(rng, n_rows, n_features)
+    bins = Bins.fit(X, max_bins)
+    signal = np.where(np.isnan(X), 0.5, np.tanh(X)).sum(axis=1) + 0.3 * rng.normal(size=n_rows)
+    y = signal
+    if n_outputs > 1:
+        y = np.digitize(signal, np.quantile(signal, np.arange(1, n_outputs) / n_outputs))
+    weight = make_weight(rng, n_rows) if weighted else None
+    return X, bins, TrainingSet.build(bins.encode(X), bins.n_codes, y.astype(float), weight)

@@ -1,0 +1,450 @@
+"""Plain NumPy twins of every kernel and of the whole step: the executable specification.
+
+Written straight from the formulas, one candidate and one tree at a time. Where a kernel counts in
+integers or adds floats in a stated order, its twin gives the same bits; leaf values, whose sums a
+kernel keeps in fixed point, agree to rounding.
+
+Shapes: N rows, F features, K outputs, D depth, T trees, S stride of a row of codes.
+"""
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from sglb import _core
+
+STRUCTURE, LEAF, SUBSAMPLE, ROWS, SCORE, PERMUTATION, CHAIN, TEST, THRESHOLDS = range(9)
+
+# ---------------------------------------------------------------------------------------- noise
+
+
+def philox(counter, key, bits=32):
+    """Philox4x32-10 (Salmon et al., 2011): four words from a counter of four and a key of two.
+
+    With bits=64 it is Philox4x64-10, the generator NumPy has.
+    """
+    multipliers, weyl = {
+        32: ((0xD2511F53, 0xCD9E8D57), (0x9E3779B9, 0xBB67AE85)),
+        64: (
+            (0xD2E7470EE14C6C93, 0xCA5A826395121157),
+            (0x9E3779B97F4A7C15, 0xBB67AE8584CAA73B),
+        ),
+    }[bits]
+    mask = (1 << bits) - 1
+    c0, c1, c2, c3 = counter
+    k0, k1 = key
+    for _ in range(10):
+        a, b = multipliers[0] * c0, multipliers[1] * c2
+        c0, c1, c2, c3 = b >> bits ^ c1 ^ k0, b & mask, a >> bits ^ c3 ^ k1, a & mask
+        k0, k1 = k0 + weyl[0] & mask, k1 + weyl[1] & mask
+    return c0, c1, c2, c3
+
+
+def words(seed, step, role, output, first, n):
+    """(n, 4) uint32: words of the counters first, first + 1, ... of one stream."""
+    low = 0xFFFFFFFF
+    key = seed & low, seed >> 32
+    out = np.empty((n, 4), dtype=np.uint32)
+    for i in range(n):
+        index = first + i
+        out[i] = philox((index & low, index >> 32, step, role | output << 8), key)
+    return out
+
+
+def unit(word):
+    """32 bits to [0, 1)."""
+    return word.astype(np.float64) / 2.0**32
+
+
+def normals(seed, step, role, output, first, n):
+    """Box-Muller: sqrt(-2 ln u) cos(2 pi v), u never 0."""
+    w = words(seed, step, role, output, first, n)
+    return np.sqrt(-2.0 * np.log(unit(w[:, 0]) + 2.0**-33)) * np.cos(2 * np.pi * unit(w[:, 1]))
+
+
+def core_normals(seed, step, role, output, n):
+    """The kernel's own normals 0 .. n-1, for twins whose result hangs on the last bit."""
+    out = np.empty(n)
+    _core.normals(seed, step, role, output, 0, out, 1)
+    return out
+
+
+def stretch_rows(n_rows, n, seed, step, role):
+    """One row from each of n equal stretches of 0..n_rows, in 32.32 fixed point."""
+    length = -(-(n_rows << 32) // n) if n else 0
+    first_words = words(seed, step, role, 0, 0, n)[:, 0]
+    rows = []
+    for k, word in enumerate(first_words.tolist()):
+        begin, end = k * length >> 32, (k + 1) * length >> 32
+        rows.append(begin + ((end - begin) * word >> 32))
+    return np.array(rows, dtype=np.uint32)
+
+
+def structure_rows(n_rows, n, seed, step):
+    """Rows that a structure is searched on."""
+    return stretch_rows(n_rows, n, seed, step, ROWS)
+
+
+def subsample(values, rate, seed, step):
+    """values (K, N): each row kept with probability `rate` and divided by it."""
+    kept = unit(words(seed, step, SUBSAMPLE, 0, 0, values.shape[1])[:, 0]) < rate
+    return values * np.where(kept, 1.0 / rate, 0.0)
+
+
+# ----------------------------------------------------------------------------------------- bins
+
+
+def logarithm(x):
+    """ln x by 2 artanh((m - 1) / (m + 1)) + e ln 2, every operation as the core has it.
+
+    Gains of cuts can tie, then the last bit of a logarithm decides.
+    """
+    m, e = math.frexp(x)  # m in [1/2, 1)
+    if m < math.sqrt(0.5):
+        m, e = 2 * m, e - 1
+    s = (m - 1.0) / (m + 1.0)
+    z = s * s
+    p = 1.0 / 21.0
+    for odd in range(19, 1, -2):
+        p = p * z + 1.0 / odd
+    high, low = 6.93147180369123816490e-01, 1.90821492927058770002e-10
+    return e * high + (e * low + 2.0 * s * z * p) + 2.0 * s
+
+
+def best_cut(counts, begin, end):
+    """Where to cut the distinct values begin..end: next to the median, and the gain of it."""
+    below = np.concatenate([[0], np.cumsum(counts[begin:end])]).tolist()
+    total = below[-1]
+    best = (-math.inf, None)
+    if end - begin < 2:
+        return best
+    median = next((i for i in range(1, end - begin) if below[i] >= total // 2), end - begin)
+    for i in (median - 1, median):
+        if 0 < i < end - begin:
+            gain = logarithm(below[i]) + logarithm(total - below[i]) - logarithm(total)
+            if gain > best[0]:
+                best = (gain, begin + i)
+    return best
+
+
+def column_thresholds(values, max_bins):
+    """Thresholds of one column: greedy cuts that gain most log count, midway between values."""
+    values = np.asarray(values, dtype=np.float64)
+    distinct, counts = np.unique(values[~np.isnan(values)] + 0.0, return_counts=True)
+    edges = [0, len(distinct)]
+    if len(distinct) <= max_bins:
+        edges = list(range(len(distinct) + 1))
+    while len(edges) - 1 < max_bins and len(distinct) > max_bins:
+        cuts = [best_cut(counts, b, e) for b, e in pairwise(edges)]
+        gain = max(gain for gain, _ in cuts)
+        edges.append(next(cut for g, cut in cuts if g == gain))  # of equal gains the leftmost
+        edges.sort()
+    return [between(distinct[i - 1], distinct[i]) for i in edges[1:-1]]
+
+
+def between(low, high):
+    """A number t with low <= t < high, halfway where that can be represented."""
+    middle = 0.5 * low + 0.5 * high
+    return middle if low <= middle < high else low
+
+
+def find_thresholds(x, max_bins, sample_rows, seed):
+    """thresholds (F, max_bins - 1) padded with infinity, n_thresholds (F,)."""
+    n_rows, n_features = x.shape
+    rows = np.arange(n_rows)
+    if sample_rows < n_rows:
+        rows = stretch_rows(n_rows, sample_rows, seed, 0, THRESHOLDS)
+    thresholds = np.full((n_features, max_bins - 1), np.inf)
+    n_thresholds = np.zeros(n_features, dtype=np.int32)
+    for f in range(n_features):
+        found = column_thresholds(x[rows, f], max_bins)
+        thresholds[f, : len(found)] = found
+        n_thresholds[f] = len(found)
+    return thresholds, n_thresholds
+
+
+def encode(x, thresholds, n_thresholds):
+    """Codes (F, N): 0 for a missing value, else 1 + number of thresholds below it."""
+    columns = np.empty(x.shape[::-1], dtype=np.uint8)
+    for f, n in enumerate(n_thresholds):
+        values = x[:, f].astype(np.float64)
+        below = (thresholds[f, :n] < values[:, None]).sum(axis=1)
+        columns[f] = np.where(np.isnan(values), 0, 1 + below)
+    return columns
+
+
+def to_rows(columns):
+    """Codes (F, N) to (N, S), a multiple of four features padded with 0."""
+    n_features, n_rows = columns.shape
+    rows = np.zeros((n_rows, -(-n_features // 4) * 4), dtype=np.uint8)
+    rows[:, :n_features] = columns.T
+    return rows
+
+
+# --------------------------------------------------------------------------------------- search
+
+
+def largest(values):
+    """Largest absolute value; infinity if any value is not finite."""
+    if not np.isfinite(values).all():
+        return math.inf
+    return float(np.abs(values).max(initial=0.0))
+
+
+def quantise_scales(n, sigma, largest_gradient, largest_weight, weighted):
+    """As fine as sums over n rows below 2^31 allow, and at most 2^20 steps."""
+    steps = max(1.0, min(2.0**20, (2**31 - 1) // max(n, 1)) - 1.0)
+    largest_normal = 6.7638
+    bound = largest_weight * largest_gradient + sigma * math.sqrt(largest_weight) * largest_normal
+
+    def scale(bound):  # finite even where the bound is next to zero
+        return min(float(np.float64(steps) / bound), 2.0**1000) if bound > 0.0 else 0.0
+
+    return scale(bound), scale(largest_weight) if weighted else 1.0
+
+
+def quantise(gradient, weight, rows, sigma, largest_gradient, largest_weight, seed, step):
+    """Words (K, n) of round(scale (w g + sigma sqrt(w) zeta)) << 32 + round(scale_w w); scales.
+
+    The gradient is rounded up with the probability of its fractional part; a positive weight is
+    at least 1.
+    """
+    n_outputs, n_rows = gradient.shape
+    rows = np.arange(n_rows) if rows is None else rows
+    w = np.ones(len(rows)) if weight is None else weight[rows]
+    scale, weight_scale = quantise_scales(
+        len(rows), sigma, largest_gradient, largest_weight, weight is not None
+    )
+    mass = np.where(w > 0.0, np.maximum(1.0, w * weight_scale), 0.0)
+    packed = np.empty((n_outputs, len(rows)), dtype=np.int64)
+    for k in range(n_outputs):
+        zeta = core_normals(seed, step, STRUCTURE, k, n_rows)[rows]
+        uniform = unit(words(seed, step, STRUCTURE, k, 0, n_rows)[rows, 2])
+        value = w * gradient[k, rows] + sigma * np.sqrt(w) * zeta
+        q = np.rint(value * scale + (uniform - 0.5)).astype(np.int64)
+        packed[k] = (q << 32) + np.rint(mass).astype(np.int64)
+    return packed, (scale, weight_scale)
+
+
+class Structure(NamedTuple):
+    """Splits of one tree; codes low..high go left (bit 0), others right (bit 1)."""
+
+    features: np.ndarray
+    lows: np.ndarray
+    highs: np.ndarray
+    gains: np.ndarray
+
+
+def unpack(packed):
+    """Gradient and weight halves of words."""
+    return packed >> 32, packed & 0x7FFFFFFF
+
+
+def candidate_score(q, w, leaf, n_leaves, left, l2):
+    """Sum over outputs and leaves of G^2 / (W + l2) on both sides; None if nothing is parted."""
+    score, parts = 0.0, False
+    for k in range(len(q)):
+        sums = [
+            np.bincount(leaf[side], weights=values[k][side], minlength=n_leaves)
+            for side in (left, ~left)
+            for values in (q, w)
+        ]
+        g_left, w_left, g_right, w_right = sums
+        parts |= bool(((w_left > 0) & (w_right > 0)).any())
+        divisor_left = np.where(w_left > 0, w_left + l2, 1.0)
+        divisor_right = np.where(w_right > 0, w_right + l2, 1.0)
+        shares = (g_left * g_left * divisor_right + g_right * g_right * divisor_left) / (
+            divisor_left * divisor_right
+        )
+        for share in shares[shares != 0].tolist():  # one after the other, as the kernel adds
+            score += share
+    return score if parts else None
+
+
+def search(codes, n_codes, has_missing, packed, max_depth, l2, random_strength, seed, step):
+    """Greedy structure on words (K, n) of rows with codes (n, at least F), trying all candidates.
+
+    Of equal scores the first wins, by feature, then last code, missing left before right.
+    """
+    q, w = unpack(packed)
+    leaf = np.zeros(packed.shape[1], dtype=np.int64)
+    splits, gains = [], []
+    before = 0.0
+    for k in range(len(packed)):
+        if w[k].sum() > 0:
+            before += float(q[k].sum()) * float(q[k].sum()) / (float(w[k].sum()) + l2)
+    # What random_strength is relative to: the root mean square of a row's gradient.
+    scale = math.sqrt(float((q * q).sum()) / float(w.sum())) if w.sum() > 0 else 0.0
+    noise_scale = scale * random_strength
+    for depth in range(max_depth):
+        noise = core_normals(seed, step, SCORE, depth, 512 * len(n_codes))
+        best, best_rank = None, -math.inf
+        for f in range(len(n_codes)):
+            for b in range(n_codes[f] - 1):
+                for low in (0, 1) if has_missing[f] and b >= 1 else (0,):
+                    left = (codes[:, f] >= low) & (codes[:, f] <= b)
+                    score = candidate_score(q, w, leaf, 1 << depth, left, l2)
+                    if score is None:
+                        continue
+                    rank = score
+                    if random_strength > 0.0:
+                        rank = math.sqrt(score) + noise_scale * noise[512 * f + 2 * b + low]
+                    if rank > best_rank:
+                        best, best_rank = (f, low, b, score, left), rank
+        if best is None:
+            break
+        f, low, b, score, left = best
+        splits.append((f, low, b))
+        gains.append(score - before)
+        before = score
+        leaf = leaf | (~left).astype(np.int64) << depth
+    features, lows, highs = zip(*splits, strict=True) if splits else ((), (), ())
+    return Structure(
+        np.array(features, np.int32),
+        np.array(lows, np.uint8),
+        np.array(highs, np.uint8),
+        np.array(gains, np.float64),
+    )
+
+
+@dataclass(frozen=True)
+class Growth:
+    """Settings of a structure search."""
+
+    max_depth: int
+    l2: float = 0.0
+    structure_rows: int | None = None
+    random_strength: float = 0.0
+
+
+def grow(columns, n_codes, has_missing, gradient, weight, bounds, sigma, growth, seed, step):
+    """Structure of noisy gradients (K, N) on a sample of the rows; gains as if of all rows.
+
+    `bounds` are the largest absolute gradient and the largest weight.
+    """
+    n_rows = gradient.shape[1]
+    n = n_rows if growth.structure_rows is None else min(n_rows, growth.structure_rows)
+    rows = np.arange(n_rows) if n == n_rows else structure_rows(n_rows, n, seed, step)
+    packed, (scale, weight_scale) = quantise(gradient, weight, rows, sigma, *bounds, seed, step)
+    share = n / n_rows if n_rows else 1.0
+    found = search(
+        to_rows(columns)[rows],
+        n_codes,
+        has_missing,
+        packed,
+        growth.max_depth,
+        growth.l2 * weight_scale * share,
+        growth.random_strength,
+        seed,
+        step,
+    )
+    in_words = scale * scale * share
+    return found._replace(gains=found.gains * (weight_scale / in_words if in_words else 0.0))
+
+
+# --------------------------------------------------------------------------------------- leaves
+
+
+def leaf_indices(columns, features, lows, highs):
+    """Leaf of each row: bit d is set where the code of split d lies outside low..high."""
+    leaf = np.zeros(columns.shape[1], dtype=np.uint16)
+    for d, (f, low, high) in enumerate(zip(features, lows, highs, strict=True)):
+        outside = (columns[f] < low) | (columns[f] > high)
+        leaf |= (outside.astype(np.uint16) << d).astype(np.uint16)
+    return leaf
+
+
+def leaf_values(leaf, n_leaves, gradient, hessian, weight, learning_rate, sigma, l2, seed, step):
+    """theta_j = -eps (G_j + sigma sqrt(C_j) xi_j) / C_j, (n_leaves, K); 0 without weight."""
+    n_outputs, n_rows = gradient.shape
+    weight = np.ones(n_rows) if weight is None else weight
+    values = np.zeros((n_leaves, n_outputs))
+    W = np.bincount(leaf, weights=weight, minlength=n_leaves)
+    for k in range(n_outputs):
+        xi = core_normals(seed, step, LEAF, k, n_leaves)
+        G = np.bincount(leaf, weights=weight * gradient[k], minlength=n_leaves)
+        C = W + l2
+        if hessian is not None:
+            H = np.bincount(leaf, weights=weight * hessian[k], minlength=n_leaves)
+            mean = H.sum() / W.sum() if W.sum() > 0 else 0.0
+            C = np.maximum(H, 1e-3 * mean * W) + l2  # a saturated leaf must not jump
+        for j in range(n_leaves):
+            if W[j] > 0 and C[j] > 0:
+                values[j, k] = -learning_rate * (G[j] + sigma * math.sqrt(C[j]) * xi[j]) / C[j]
+    return values
+
+
+def add_tree(raw, leaf, values, shrink, offset):
+    """raw <- offset + shrink (raw - offset) + tree, with the offset's share in the leaf values."""
+    steps = values + (1.0 - shrink) * offset
+    return shrink * raw + steps[leaf].T
+
+
+# ------------------------------------------------------------------------------------- ensemble
+
+
+def weights(shrinks):
+    """Weight of each tree: the product of the shrink factors of all later steps."""
+    return np.array([math.prod(shrinks[t + 1 :]) for t in range(len(shrinks))])
+
+
+def predict_codes(columns, features, lows, highs, depths, values, out):
+    """out (K, N) plus the sum of trees, values (T, 2^D, K)."""
+    total = np.zeros_like(out)
+    for t, depth in enumerate(depths):
+        leaf = leaf_indices(columns, features[t, :depth], lows[t, :depth], highs[t, :depth])
+        total += values[t][leaf].T
+    return out + total
+
+
+def predict(x, thresholds, n_thresholds, features, lows, highs, depths, values, out):
+    """The same at raw feature values x (N, F)."""
+    columns = encode(x, thresholds, n_thresholds)
+    return predict_codes(columns, features, lows, highs, depths, values, out)
+
+
+# ----------------------------------------------------------------------------------------- step
+
+
+def take_step(problem, raw, gradient, hessian, move, growth, leaf_l2, offset, seed, step):
+    """One step of the chain from raw (K, N), given the loss's derivatives there.
+
+    `problem` has code_columns, n_codes, has_missing and weight; `move` learning_rate, noise,
+    shrink and subsample. Returns structure, leaf values and the new raw.
+    """
+    bounds = (
+        largest(gradient) / move.subsample,
+        largest(np.ones(1) if problem.weight is None else problem.weight),
+    )
+    if move.subsample < 1.0:
+        gradient = subsample(gradient, move.subsample, seed, step)
+        hessian = None if hessian is None else subsample(hessian, move.subsample, seed, step)
+    structure = grow(
+        problem.code_columns,
+        problem.n_codes,
+        problem.has_missing,
+        gradient,
+        problem.weight,
+        bounds,
+        move.noise,
+        growth,
+        seed,
+        step,
+    )
+    leaf = leaf_indices(problem.code_columns, *structure[:3])
+    values = leaf_values(
+        leaf,
+        1 << len(structure.features),
+        gradient,
+        hessian,
+        problem.weight,
+        move.learning_rate,
+        move.noise,
+        leaf_l2,
+        seed,
+        step,
+    )
+    return structure, values, add_tree(raw, leaf, values, move.shrink, offset)

@@ -1,0 +1,221 @@
+"""The plan of the house as data: who may import whom, and what may be missing."""
+
+import ast
+import os
+import re
+import subprocess
+import sys
+import textwrap
+import tomllib
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import sglb
+
+PACKAGE = Path(sglb.__file__).parent
+REPOSITORY = Path(__file__).parent.parent
+
+# From the street to the cellar. A room may import every room on a lower floor.
+FLOORS = [
+    {"cli", "experiments", "plots"},
+    {"estimators"},
+    {"archive", "boosting", "model", "posterior", "settings", "uncertainty"},
+    {"callbacks", "ensemble", "losses", "metrics", "samplers", "structure"},
+    {"training_set"},
+    {"bins"},
+    {"datasets", "frame", "tables"},
+    {"_core", "errors", "files"},
+]
+
+# Doors between rooms of one floor, one way only.
+DOORS = {
+    ("cli", "experiments"),
+    ("experiments", "plots"),
+    ("archive", "model"),
+    ("callbacks", "ensemble"),
+    ("callbacks", "losses"),
+    ("callbacks", "metrics"),
+    ("callbacks", "structure"),
+    ("ensemble", "structure"),
+    ("structure", "samplers"),
+    ("datasets", "tables"),
+}
+
+# Each of these can be replaced without a look at the others.
+STRANGERS = {"losses", "samplers", "metrics"}
+
+# Packages that need not be installed, and the rooms that cannot do without them.
+OPTIONAL = {"matplotlib", "pandas", "polars", "pyarrow", "rich", "typer"}
+NEED_OPTIONAL = {"cli", "experiments", "tables"}
+# Rooms that import them inside a function, when they are asked for what needs them.
+ASK_LATE = {("callbacks", "rich"), ("datasets", "pyarrow"), ("plots", "matplotlib")}
+
+IMPORT_NAMES = {"scikit-learn": {"sklearn", "joblib"}}  # scikit-learn brings joblib along
+
+
+class Import(NamedTuple):
+    room: str  # who imports
+    target: str  # a dotted module
+    late: bool  # inside a function
+
+    @property
+    def package(self):
+        return self.target.split(".")[0]
+
+
+def room_of(path):
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py").removesuffix(".pyi")
+
+
+def walk(node, late=False):
+    """Every import statement below a node that runs, and whether a function holds it."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Import | ast.ImportFrom):
+            yield child, late
+        elif isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING":
+            continue
+        else:
+            yield from walk(child, late or isinstance(child, ast.FunctionDef))
+
+
+def imports():
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for node, late in walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                targets = [alias.name for alias in node.names]
+            elif node.module == "sglb":
+                targets = [f"sglb.{alias.name}" for alias in node.names]
+            else:
+                assert node.level == 0, f"{path}: imports are absolute"
+                targets = [node.module]
+            for target in targets:
+                yield Import(room_of(path), target, late)
+
+
+IMPORTS = list(imports())
+INSIDE = [i for i in IMPORTS if i.package == "sglb" and i.room != "__init__"]
+OUTSIDE = [i for i in IMPORTS if i.package != "sglb" and i.package not in sys.stdlib_module_names]
+FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
+
+
+def test_the_picture_shows_every_room():
+    found = {room_of(path) for path in PACKAGE.rglob("*.py*") if path.suffix in {".py", ".pyi"}}
+    assert found - {"__init__"} == FLOOR.keys()
+
+
+def test_every_import_goes_down_or_through_a_door():
+    for i in INSIDE:
+        there = i.target.split(".")[1]
+        assert there in FLOOR, f"{i.room} imports {i.target}, which is not a room"
+        down = FLOOR[i.room] < FLOOR[there]
+        assert down or i.room == there or (i.room, there) in DOORS, f"{i.room} imports {there}"
+
+
+def test_every_door_is_used_and_joins_rooms_of_one_floor():
+    used = {(i.room, i.target.split(".")[1]) for i in INSIDE}
+    for room, other in DOORS:
+        assert FLOOR[room] == FLOOR[other]
+        assert (room, other) in used
+        assert (other, room) not in DOORS
+
+
+def test_losses_samplers_and_metrics_never_import_one_another():
+    for i in INSIDE:
+        there = i.target.split(".")[1]
+        assert not (i.room in STRANGERS and there in STRANGERS - {i.room}), i
+
+
+def test_only_the_frame_knows_narwhals():
+    assert {i.room for i in OUTSIDE if i.package == "narwhals"} == {"frame"}
+
+
+def test_only_the_bindings_know_python():
+    knowing = {
+        path.name
+        for path in (REPOSITORY / "src" / "core").iterdir()
+        if re.search(r"#include\s*<(nanobind|Python\.h)", path.read_text())
+    }
+    assert knowing == {"bindings.cpp"}
+
+
+def test_optional_packages_are_imported_only_where_they_may_be():
+    for i in OUTSIDE:
+        if i.package in OPTIONAL and i.room not in NEED_OPTIONAL:
+            assert i.late, f"{i.room} imports {i.package} at once"
+            assert (i.room, i.package) in ASK_LATE, f"{i.room} imports {i.package}"
+
+
+def test_nothing_below_the_estimators_needs_a_room_that_needs_an_option():
+    for i in INSIDE:
+        needs = i.target.split(".")[1] in NEED_OPTIONAL
+        assert not needs or i.late or i.room in NEED_OPTIONAL, i
+
+
+def test_every_package_imported_is_declared():
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
+
+    def names(requirements):
+        bare = {re.match(r"[\w-]+", requirement)[0] for requirement in requirements}
+        return set().union(*(IMPORT_NAMES.get(name, {name}) for name in bare))
+
+    always = names(project["dependencies"])
+    options = names(project["optional-dependencies"]["cli"])
+    for i in OUTSIDE:
+        allowed = always | options if i.package in OPTIONAL else always
+        assert i.package in allowed, f"{i.room} imports {i.package}"
+
+
+def run(script, tmp_path):
+    """Run a script in an interpreter of its own."""
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": ""},
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_importing_the_package_imports_nothing_heavy(tmp_path):
+    script = """
+        import sys
+        import sglb
+        print(sorted({"numpy", "scipy", "sklearn"} & set(sys.modules)))
+    """
+    assert run(script, tmp_path) == "[]"
+
+
+def test_models_are_fitted_and_saved_without_any_optional_package(tmp_path):
+    script = f"""
+        import sys
+
+        class Missing:
+            def find_spec(self, name, path=None, target=None):
+                if name.split(".")[0] in {sorted(OPTIONAL)}:
+                    raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+        sys.meta_path.insert(0, Missing())
+        import numpy as np
+        import sglb
+
+        X = np.random.default_rng(0).normal(size=(200, 3))
+        for model, y in (
+            (sglb.SGLBRegressor(n_estimators=20), X[:, 0]),
+            (sglb.SGLBClassifier(n_estimators=20), X[:, 0] > 0),
+        ):
+            model.fit(X, y, eval_set=[(X, y)])
+            model.save("model.sglb")
+            same = sglb.load("model.sglb").predict(X) == model.predict(X)
+            print(bool(np.all(same)), model.score(X, y) > 0.5)
+    """
+    assert run(script, tmp_path).split() == ["True"] * 4
+
+
+@pytest.mark.parametrize("name", sorted(set(sglb.__all__)))
+def test_every_public_name_is_there(name):
+    assert getattr(sglb, name) is not None

@@ -1,0 +1,296 @@
+"""The loop: each step is the twin's step, and the chain is the same however it is run."""
+
+import math
+
+import numpy as np
+import pytest
+
+import reference
+from problems import THREADS, make_problem
+from sglb.boosting import LeafRule, boost
+from sglb.callbacks import BaseCallback, Stop
+from sglb.ensemble import Ensemble
+from sglb.errors import ChainDiverged, NonFiniteGradient
+from sglb.losses import Logistic, Softmax, Squared, UserLoss
+from sglb.samplers import Langevin, Move, Plain, Stochastic
+from sglb.structure import GreedySearch
+
+SAMPLERS = {
+    "plain": Plain(0.3),
+    "stochastic": Stochastic(0.3, subsample=0.4),
+    "langevin": Langevin(0.3, temperature=0.5, shrink_rate=0.2),
+    "langevin on samples": Langevin(0.3, temperature=2.0, shrink_rate=0.1, subsample=0.6),
+}
+every_sampler = pytest.mark.parametrize("sampler", SAMPLERS.values(), ids=SAMPLERS)
+
+
+class Recorder(BaseCallback):
+    """Keeps the raw scores after every step."""
+
+    def __init__(self):
+        self.raws = []
+
+    def start(self, moment):
+        self.raws.append(moment.raw.copy())
+
+    def step(self, moment):
+        self.raws.append(moment.raw.copy())
+
+
+def make_loss(n_outputs):
+    return Squared() if n_outputs == 1 else Softmax(n_outputs)
+
+
+class Case:
+    """A problem and how to run a chain on it."""
+
+    def __init__(self, sampler, n_outputs=1, *, n_rows=300, weighted=False, method="gradient"):
+        rng = np.random.default_rng(7)
+        self.X, self.bins, self.training_set = make_problem(
+            rng, n_rows, weighted=weighted, n_outputs=n_outputs
+        )
+        self.sampler = sampler
+        self.loss = make_loss(n_outputs)
+        self.leaves = LeafRule(method, l2=0.7)
+        self.offset = self.loss.init(self.training_set.y, self.training_set.weight)
+        self.growth = reference.Growth(4, 0.7, n_rows // 2, random_strength=0.3)
+
+    def start(self):
+        return Ensemble(self.bins, self.growth.max_depth, self.offset)
+
+    def run(self, n_steps, *, ensemble=None, n_threads=1, callbacks=(), seed=11):
+        rule = GreedySearch(
+            self.growth.max_depth,
+            l2=self.growth.l2,
+            structure_rows=self.growth.structure_rows,
+            random_strength=self.growth.random_strength,
+            n_threads=n_threads,
+        )
+        return boost(
+            self.training_set,
+            self.loss,
+            self.sampler,
+            rule,
+            self.leaves,
+            self.start() if ensemble is None else ensemble,
+            n_steps=n_steps,
+            seed=seed,
+            n_threads=n_threads,
+            callbacks=callbacks,
+        )
+
+    def twin_step(self, raw, step, seed=11):
+        gradient, hessian = np.empty_like(raw), np.empty_like(raw)
+        self.loss.fill(self.training_set.y, raw, gradient, hessian, 1)
+        move = self.sampler.move(step)
+        # Noise on the scores fades as q / (1 + q), q = N exp(-time).
+        q = self.training_set.n_rows * math.exp(-move.learning_rate * step)
+        growth = reference.Growth(
+            self.growth.max_depth,
+            self.growth.l2,
+            self.growth.structure_rows,
+            self.growth.random_strength * q / (1 + q),
+        )
+        return reference.take_step(
+            self.training_set,
+            raw,
+            gradient,
+            hessian if self.leaves.method == "newton" else None,
+            move,
+            growth,
+            self.leaves.l2,
+            self.offset,
+            seed,
+            step,
+        )
+
+
+def assert_same_chain(found, expected):
+    assert len(found) == len(expected)
+    for name, array in expected.arrays().items():
+        assert np.array_equal(found.arrays()[name], array), name
+        assert found.arrays()[name].tobytes() == array.tobytes(), name
+
+
+@every_sampler
+@pytest.mark.parametrize("n_outputs", [1, 3])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("method", ["gradient", "newton"])
+def test_every_step_is_the_step_of_the_twin(sampler, n_outputs, weighted, method):
+    case = Case(sampler, n_outputs, n_rows=100, weighted=weighted, method=method)
+    recorder = Recorder()
+    ensemble = case.run(4, callbacks=[recorder])
+    for step in range(4):
+        structure, values, raw = case.twin_step(recorder.raws[step], step)
+        found = ensemble.structure(step)
+        for ours, theirs in zip(found[:3], structure[:3], strict=True):
+            assert np.array_equal(ours, theirs)
+        np.testing.assert_allclose(found.gains, structure.gains, rtol=1e-12)
+        mine = ensemble.values[step, : found.n_leaves]
+        np.testing.assert_allclose(mine, values, rtol=1e-11, atol=1e-12)
+        np.testing.assert_allclose(recorder.raws[step + 1], raw, rtol=1e-11, atol=1e-12)
+        assert ensemble.shrinks[step] == sampler.move(step).shrink
+
+
+@every_sampler
+@pytest.mark.parametrize("n_outputs", [1, 3])
+def test_the_chain_has_the_same_bytes_for_any_number_of_threads(sampler, n_outputs):
+    case = Case(sampler, n_outputs, n_rows=20_000, weighted=True)
+    expected = case.run(4)
+    for n_threads in THREADS:
+        assert_same_chain(case.run(4, n_threads=n_threads), expected)
+
+
+@every_sampler
+@pytest.mark.parametrize("n_outputs", [1, 3])
+@pytest.mark.parametrize("method", ["gradient", "newton"])
+def test_replaying_the_chain_gives_the_training_scores_bit_for_bit(sampler, n_outputs, method):
+    case = Case(sampler, n_outputs, weighted=True, method=method)
+    recorder = Recorder()
+    ensemble = case.run(25, callbacks=[recorder])
+    codes = case.training_set.code_columns
+    for k in (0, 1, 13, 25):
+        for n_threads in THREADS:
+            assert np.array_equal(ensemble.at(k).replay(codes, n_threads), recorder.raws[k])
+    predicted = ensemble.predict(case.X)
+    assert np.abs(predicted - recorder.raws[-1]).max() <= 1e-6 * np.ptp(recorder.raws[-1])
+
+
+@every_sampler
+def test_a_state_equals_the_chain_stopped_there(sampler):
+    case = Case(sampler)
+    whole = case.run(20)
+    for k in (0, 1, 7, 20):
+        stopped = case.run(k)
+        assert_same_chain(whole.at(k), stopped)
+        assert np.array_equal(whole.predict(case.X, states=[k])[0], stopped.predict(case.X))
+
+
+@every_sampler
+@pytest.mark.parametrize("n_outputs", [1, 3])
+def test_a_continued_chain_equals_the_unbroken_one(sampler, n_outputs):
+    case = Case(sampler, n_outputs)
+    whole = case.run(20)
+    broken = case.run(3)
+    for n_steps in (1, 0, 9, 7):
+        # A saved and loaded chain has arrays of exactly its length.
+        broken = Ensemble.from_arrays(case.bins, case.offset, broken.arrays())
+        broken = case.run(n_steps, ensemble=broken)
+    assert_same_chain(broken, whole)
+
+
+def test_the_seed_alone_decides():
+    case = Case(SAMPLERS["langevin"])
+    assert_same_chain(case.run(5, seed=3), case.run(5, seed=3))
+    assert not np.array_equal(case.run(5, seed=3).values, case.run(5, seed=4).values)
+
+
+def test_without_noise_only_rounding_hangs_on_the_seed():
+    case = Case(SAMPLERS["plain"])
+    case.growth = reference.Growth(3)
+    ours, other = case.run(1, seed=3), case.run(1, seed=4)
+    assert np.array_equal(ours.values, other.values)
+
+
+@pytest.mark.parametrize("n_rows", [1, 2, 31, 33])
+@every_sampler
+def test_tiny_problems_can_be_boosted(sampler, n_rows):
+    case = Case(sampler, n_rows=n_rows)
+    recorder = Recorder()
+    ensemble = case.run(5, callbacks=[recorder])
+    assert np.array_equal(ensemble.replay(case.training_set.code_columns), recorder.raws[-1])
+
+
+def test_a_problem_without_a_split_is_fitted_by_constants():
+    case = Case(Plain(1.0))
+    case.leaves = LeafRule()
+    case.training_set.code_columns[:] = 1
+    case.training_set.code_rows[:] = 1
+    ensemble = case.run(2)
+    assert ensemble.depths.tolist() == [0, 0]
+    mean = case.training_set.y.mean()
+    np.testing.assert_allclose(ensemble.replay(case.training_set.code_columns), mean, rtol=1e-12)
+
+
+def test_shrink_and_gradient_are_taken_at_the_same_raw():
+    # One leaf, squared loss: f1 = rho f0 - eps (f0 - y), by hand with rho = eps = 1/2.
+    class Half:
+        def move(self, step):
+            return Move(learning_rate=0.5, shrink=0.5)
+
+    case = Case(Half(), n_rows=1)
+    case.leaves = LeafRule()
+    case.offset = np.zeros(1)
+    case.training_set.y[:] = 8.0
+    recorder = Recorder()
+    case.run(3, callbacks=[recorder])
+    # 0 -> 4 -> 2 - (4 - 8) / 2 = 4 -> the same again
+    assert [raw.item() for raw in recorder.raws] == [0.0, 4.0, 4.0, 4.0]
+
+
+def test_callbacks_are_called_in_order_and_may_stop_the_chain():
+    heard = []
+
+    class Guest(BaseCallback):
+        def start(self, moment):
+            assert moment.structure is None
+            heard.append(("start", moment.step))
+
+        def step(self, moment):
+            heard.append(("step", moment.step))
+            assert len(moment.ensemble) == moment.step
+            assert moment.values.shape == (moment.structure.n_leaves, 1)
+            return Stop("enough") if moment.step == 3 else None
+
+        def finish(self, moment):
+            heard.append(("finish", moment.step))
+
+    recorder = Recorder()
+    case = Case(SAMPLERS["langevin"])
+    ensemble = case.run(10, callbacks=[Guest(), recorder])
+    assert heard == [("start", 0), ("step", 1), ("step", 2), ("step", 3), ("finish", 3)]
+    assert len(recorder.raws) == 4  # the other guest saw the last step too
+    assert_same_chain(ensemble, case.run(3))
+
+
+def test_a_chain_that_leaves_the_numbers_is_an_error_with_its_step():
+    with pytest.raises(ChainDiverged, match="diverged"):
+        Case(Plain(1e200)).run(20)
+
+
+def test_a_users_gradient_that_is_not_finite_is_an_error_with_step_and_row():
+    class Fragile:
+        def loss(self, y, raw):
+            return 0.5 * (raw - y) ** 2
+
+        def gradient(self, y, raw):
+            gradient = raw - y
+            self.calls = getattr(self, "calls", 0) + 1
+            if self.calls > 3:
+                gradient[5] = np.nan
+            return gradient
+
+    case = Case(SAMPLERS["plain"])
+    case.loss = UserLoss(Fragile(), None)
+    with pytest.raises(NonFiniteGradient, match="row 5") as error:
+        case.run(10)
+    assert (error.value.row, error.value.step) == (5, 3)
+
+
+def test_boosting_lowers_the_loss():
+    case = Case(SAMPLERS["plain"], n_rows=400)
+    recorder = Recorder()
+    case.run(30, callbacks=[recorder])
+    losses = [case.loss.loss(case.training_set.y, raw[0]).mean() for raw in recorder.raws]
+    assert losses[-1] < 0.3 * losses[0]
+    assert (np.diff(losses) <= 1e-12).all()
+
+
+def test_a_logistic_chain_separates_two_classes():
+    case = Case(SAMPLERS["plain"])
+    case.loss = Logistic()
+    labels = (case.training_set.y > np.median(case.training_set.y)).astype(float)
+    case.training_set.y[:] = labels
+    case.offset = case.loss.init(labels, None)
+    raw = case.run(60).predict(case.X)[0]
+    assert ((raw > 0) == labels).mean() > 0.85

@@ -1,0 +1,179 @@
+"""The chain as plain arrays: any of its states is a weight vector."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import reference
+from problems import THREADS, generators, make_splits, make_table
+from sglb.bins import Bins
+from sglb.ensemble import Ensemble
+from sglb.structure import Structure
+
+MAX_DEPTH = 4
+
+
+def make_ensemble(rng, n_trees, n_outputs=1, n_features=6):
+    """A chain of random trees, shrunk by another factor at each step."""
+    bins = Bins.fit(make_table(rng, 100, n_features), 16)
+    ensemble = Ensemble(bins, MAX_DEPTH, rng.normal(size=n_outputs))
+    for _ in range(n_trees):
+        depth = rng.integers(0, MAX_DEPTH + 1)
+        structure = Structure(*make_splits(rng, bins.n_codes, depth), rng.random(depth))
+        ensemble.append(structure, rng.normal(size=(1 << depth, n_outputs)), rng.uniform(0.7, 1.0))
+    return ensemble
+
+
+def state(ensemble, X, k):
+    """The offset plus weighted trees, straight from the definition."""
+    trees = ensemble.arrays()
+    weights = reference.weights(trees["shrinks"][:k].tolist())
+    values = trees["values"][:k] * weights[:, None, None]
+    structure = [trees[name][:k] for name in ("features", "lows", "highs", "depths")]
+    start = np.repeat(ensemble.offset[:, None], len(X), axis=1)
+    return reference.predict_codes(ensemble.bins.encode(X), *structure, values, start)
+
+
+@given(generators, st.sampled_from([0, 1, 2, 17, 40]), st.integers(1, 3), st.integers(0, 40))
+def test_every_state_is_the_sum_of_its_weighted_trees(rng, n_trees, n_outputs, k):
+    ensemble = make_ensemble(rng, n_trees, n_outputs)
+    X = make_table(rng, 33, 6)
+    k = min(k, n_trees)
+    expected = state(ensemble, X, k)
+    np.testing.assert_allclose(ensemble.at(k).predict(X), expected, rtol=0, atol=1e-12)
+    codes = ensemble.bins.encode(X)
+    np.testing.assert_allclose(ensemble.at(k).replay(codes), expected, rtol=0, atol=1e-12)
+
+
+@given(st.lists(st.floats(-1.0, 1.0), max_size=12))
+def test_weights_are_products_of_later_shrink_factors(shrinks):
+    ensemble = make_ensemble(np.random.default_rng(0), 0)
+    for shrink in shrinks:
+        empty = Structure(*(np.empty(0, t) for t in ("i4", "u1", "u1", "f8")))
+        ensemble.append(empty, np.ones((1, 1)), shrink)
+    for k in range(len(shrinks) + 1):
+        expected = reference.weights(shrinks[:k])
+        np.testing.assert_allclose(ensemble.weights(k), expected, rtol=1e-14, atol=0)
+    assert np.array_equal(ensemble.weights(), ensemble.weights(len(shrinks)))
+
+
+def test_weights_of_three_steps_by_hand():
+    ensemble = make_ensemble(np.random.default_rng(1), 3)
+    ensemble.shrinks[:] = [0.5, 0.25, 0.125]
+    assert ensemble.weights().tolist() == [0.03125, 0.125, 1.0]
+    assert ensemble.weights(2).tolist() == [0.25, 1.0]
+    assert ensemble.weights(1).tolist() == [1.0]
+    assert ensemble.weights(0).tolist() == []
+
+
+@given(generators, st.integers(1, 3), st.lists(st.integers(0, 20), max_size=6))
+def test_several_states_in_one_traversal_equal_one_at_a_time(rng, n_outputs, states):
+    ensemble = make_ensemble(rng, 20, n_outputs)
+    X = make_table(rng, 31, 6)
+    found = ensemble.predict(X, states=states)
+    assert found.shape == (len(states), n_outputs, 31)
+    for raw, k in zip(found, states, strict=True):
+        assert np.array_equal(raw, ensemble.at(k).predict(X))
+
+
+@pytest.mark.parametrize("n_outputs", [1, 3])
+def test_stages_are_the_replays_of_the_states(n_outputs):
+    rng = np.random.default_rng(2)
+    ensemble = make_ensemble(rng, 20, n_outputs)
+    X = make_table(rng, 100, 6)
+    codes = ensemble.bins.encode(X)
+    stages = list(ensemble.staged(X))
+    assert len(stages) == 20
+    for k, stage in enumerate(stages, start=1):
+        assert np.array_equal(stage, ensemble.at(k).replay(codes))
+
+
+def test_stages_are_arrays_of_their_own():
+    rng = np.random.default_rng(3)
+    ensemble = make_ensemble(rng, 5)
+    first, *_, last = ensemble.staged(make_table(rng, 10, 6))
+    assert not np.shares_memory(first, last)
+
+
+@pytest.mark.parametrize("n_rows", [0, 1, 33, 8193])
+def test_prediction_agrees_with_replay_to_a_millionth_of_its_range(n_rows):
+    rng = np.random.default_rng(4)
+    ensemble = make_ensemble(rng, 300, 2)
+    X = make_table(rng, n_rows, 6)
+    replayed = ensemble.replay(ensemble.bins.encode(X))
+    reach = np.ptp(replayed) if n_rows else 1.0
+    assert np.abs(ensemble.predict(X) - replayed).max(initial=0.0) <= 1e-6 * reach
+    for n_threads in THREADS:
+        assert np.array_equal(ensemble.predict(X, n_threads), ensemble.predict(X))
+        assert np.array_equal(
+            ensemble.replay(ensemble.bins.encode(X, n_threads), n_threads), replayed
+        )
+
+
+def test_the_offset_is_never_shrunk():
+    ensemble = make_ensemble(np.random.default_rng(5), 30, 2)
+    ensemble.values[:] = 0.0
+    X = make_table(np.random.default_rng(6), 20, 6)
+    expected = np.repeat(ensemble.offset[:, None], 20, axis=1)
+    assert np.array_equal(ensemble.predict(X), expected)
+    replayed = ensemble.replay(ensemble.bins.encode(X))
+    np.testing.assert_allclose(replayed, expected, rtol=1e-14)
+
+
+def test_an_empty_chain_is_its_offset():
+    ensemble = make_ensemble(np.random.default_rng(7), 0, 2)
+    X = make_table(np.random.default_rng(8), 3, 6)
+    assert len(ensemble) == 0
+    expected = np.repeat(ensemble.offset[:, None], 3, axis=1)
+    assert np.array_equal(ensemble.predict(X), expected)
+    assert list(ensemble.staged(X)) == []
+    assert (ensemble.feature_gains() == 0).all()
+
+
+@given(generators, st.integers(0, 40))
+def test_a_chain_built_from_its_arrays_is_the_same_chain(rng, n_trees):
+    ensemble = make_ensemble(rng, n_trees, 2)
+    copy = Ensemble.from_arrays(ensemble.bins, ensemble.offset, ensemble.arrays())
+    for name, array in ensemble.arrays().items():
+        assert np.array_equal(copy.arrays()[name], array)
+        assert copy.arrays()[name].dtype == array.dtype
+    for t in range(n_trees):
+        for ours, theirs in zip(copy.structure(t), ensemble.structure(t), strict=True):
+            assert np.array_equal(ours, theirs)
+
+
+def test_a_state_can_be_continued_without_touching_the_chain_it_came_from():
+    rng = np.random.default_rng(9)
+    ensemble = make_ensemble(rng, 10)
+    before = {name: array.copy() for name, array in ensemble.arrays().items()}
+    part = ensemble.at(4)
+    part.append(ensemble.structure(5), np.zeros((1 << ensemble.depths[5], 1)), 0.5)
+    part.values[:] = 0.0
+    assert len(part) == 5
+    for name, array in ensemble.arrays().items():
+        assert np.array_equal(array, before[name])
+
+
+def test_gains_are_summed_by_feature_and_never_negative():
+    bins = Bins.fit(make_table(np.random.default_rng(10), 50, 3), 8)
+    ensemble = Ensemble(bins, 2, np.zeros(1))
+    for features, gains in (([0, 2], [1.0, 2.0]), ([2], [4.0]), ([2, 0], [-3.0, 0.5])):
+        depth = len(features)
+        structure = Structure(
+            np.array(features, np.int32),
+            np.zeros(depth, np.uint8),
+            np.ones(depth, np.uint8),
+            np.array(gains),
+        )
+        ensemble.append(structure, np.zeros((1 << depth, 1)), 1.0)
+    assert ensemble.feature_gains().tolist() == [1.5, 0.0, 6.0]
+
+
+@pytest.mark.parametrize("k", [-1, 4])
+def test_a_state_the_chain_never_was_in_is_refused(k):
+    ensemble = make_ensemble(np.random.default_rng(11), 3)
+    X = make_table(np.random.default_rng(12), 2, 6)
+    for ask in (ensemble.at, ensemble.weights, lambda k: ensemble.predict(X, states=[k])):
+        with pytest.raises(ValueError, match=f"state {k} does not exist: the chain has 3 steps"):
+            ask(k)

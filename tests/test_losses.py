@@ -1,0 +1,425 @@
+"""One suite for every loss: a new one joins it by a line in CASES."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import reference_losses
+from sglb import _core
+from sglb.losses import (
+    LOSSES,
+    Absolute,
+    Cauchy,
+    Huber,
+    Logistic,
+    Poisson,
+    Quantile,
+    Savage,
+    Sla,
+    Softmax,
+    Squared,
+    Welsch,
+    get_loss,
+)
+
+CASES = [
+    Squared(),
+    Logistic(),
+    Softmax(3),
+    Softmax(7),
+    Sla(),
+    Sla(width=1.5),
+    Savage(),
+    Absolute(),
+    Absolute(width=2.0),
+    Huber(),
+    Huber(delta=0.3),
+    Quantile(),
+    Quantile(level=0.9, width=0.5),
+    Poisson(),
+    Cauchy(),
+    Cauchy(scale=3.0),
+    Welsch(),
+    Welsch(scale=0.5),
+]
+ROWS = [0, 1, 31, 33, 8191, 8193]
+
+every_loss = pytest.mark.parametrize("loss", CASES, ids=repr)
+one_output = pytest.mark.parametrize("loss", [c for c in CASES if c.n_outputs == 1], ids=repr)
+
+
+def make_targets(loss, n, rng):
+    if loss.task == "regression":
+        return rng.poisson(2.0, n).astype(float) if loss.name == "poisson" else rng.normal(0, 2, n)
+    return rng.integers(0, max(loss.n_outputs, 2), n).astype(float)
+
+
+def make_raw(loss, n, rng, scale=2.0):
+    return rng.normal(0, scale, n if loss.n_outputs == 1 else (n, loss.n_outputs))
+
+
+def output_major(raw):
+    return np.ascontiguousarray(np.atleast_2d(raw.T))
+
+
+def fill(loss, y, raw, n_threads=1, with_hessian=True):
+    chain = output_major(raw)
+    gradient = np.full_like(chain, np.nan)
+    hessian = np.full_like(chain, np.nan) if with_hessian else None
+    return loss.fill(y, chain, gradient, hessian, n_threads), gradient, hessian
+
+
+def slope(function, raw, step=1e-3):
+    """Central differences of sixth order in each output of raw."""
+    result = np.empty_like(raw)
+    for k in range(1 if raw.ndim == 1 else raw.shape[1]):
+        e = np.ones_like(raw) if raw.ndim == 1 else np.eye(raw.shape[1])[k] * np.ones_like(raw)
+        values = {
+            j: np.asarray(function(raw + j * step * e)).reshape(len(raw), -1)
+            for j in (-3, -2, -1, 1, 2, 3)
+        }
+        derivative = sum(
+            c * (values[j] - values[-j]) for j, c in ((1, 45 / 60), (2, -9 / 60), (3, 1 / 60))
+        )
+        # A function of several outputs (the gradient): its own output is the diagonal.
+        column = derivative[:, k if derivative.shape[1] > 1 else 0] / step
+        result[(...,) if raw.ndim == 1 else (..., k)] = column
+    return result
+
+
+def grid_for(loss, n=200_001):
+    """Raw scores around targets, fine enough to hit every extreme to four digits."""
+    z = np.linspace(-20, 20, n)
+    return [(np.full(n, y), z) for y in ((0.0, 1.0) if loss.task == "binary" else (0.0, 2.0))]
+
+
+def test_the_cases_cover_every_registered_loss():
+    assert {loss.name for loss in CASES} == set(LOSSES)
+    assert all(LOSSES[loss.name] is type(loss) for loss in CASES)
+
+
+@every_loss
+def test_the_gradient_is_the_derivative_of_the_loss(loss):
+    rng = np.random.default_rng(1)
+    y, raw = make_targets(loss, 500, rng), make_raw(loss, 500, rng)
+    expected = slope(lambda z: loss.loss(y, z), raw)
+    smooth = away_from_bends(loss, y, raw)
+    np.testing.assert_allclose(
+        loss.gradient(y, raw)[smooth], expected[smooth], rtol=1e-7, atol=1e-9
+    )
+
+
+@every_loss
+def test_the_hessian_is_the_derivative_of_the_gradient(loss):
+    rng = np.random.default_rng(2)
+    y, raw = make_targets(loss, 500, rng), make_raw(loss, 500, rng)
+    expected = slope(lambda z: loss.gradient(y, z), raw)
+    smooth = away_from_bends(loss, y, raw)
+    np.testing.assert_allclose(loss.hessian(y, raw)[smooth], expected[smooth], rtol=1e-6, atol=1e-7)
+
+
+def away_from_bends(loss, y, raw):
+    """Finite differences do not see Huber's third derivative, which is infinite at delta."""
+    if loss.name != "huber":
+        return np.ones(len(y), dtype=bool)
+    return np.abs(np.abs(raw - y) - loss.delta) > 0.01
+
+
+@one_output
+def test_the_loss_is_least_where_the_gradient_changes_its_sign(loss):
+    for y, z in grid_for(loss):
+        value, gradient = loss.loss(y, z), loss.gradient(y, z)
+        assert value.min() >= 0.0
+        best = int(np.argmin(value))
+        if 0 < best < len(z) - 1:
+            assert gradient[best - 1] <= 0.0 <= gradient[best + 1]
+        else:  # the minimum is at infinity
+            assert gradient[best] * z[best] <= 0.0
+
+
+@every_loss
+def test_a_loss_that_calls_itself_convex_or_offers_newton_steps_has_no_negative_curvature(loss):
+    rng = np.random.default_rng(3)
+    y, raw = make_targets(loss, 20_000, rng), make_raw(loss, 20_000, rng, 5.0)
+    never_negative = bool((loss.hessian(y, raw) >= 0.0).all())
+    assert loss.convex == loss.has_hessian == never_negative
+
+
+@one_output
+def test_stated_lipschitz_and_smoothness_constants_hold_and_are_attained(loss):
+    gradient = np.array([np.abs(loss.gradient(y, z)).max() for y, z in grid_for(loss)]).max()
+    hessian = np.array([np.abs(loss.hessian(y, z)).max() for y, z in grid_for(loss)]).max()
+    for stated, seen in ((loss.lipschitz, gradient), (loss.smoothness, hessian)):
+        if stated is not None:
+            assert 0.99 * stated <= seen <= stated * (1 + 1e-12)
+
+
+def test_softmax_attains_its_constants_in_the_corners():
+    y, raw = np.zeros(1), np.array([[-40.0, 40.0, -40.0]])
+    loss = Softmax(3)
+    assert np.linalg.norm(loss.gradient(y, raw)) == pytest.approx(loss.lipschitz)
+    p = loss.link(np.array([0.0, 0.0, -40.0]))
+    assert np.linalg.eigvalsh(np.diag(p) - np.outer(p, p)).max() == pytest.approx(loss.smoothness)
+
+
+@every_loss
+def test_unbounded_gradients_have_no_lipschitz_constant(loss):
+    y = make_targets(loss, 10, np.random.default_rng(4))
+    raw = np.full(10 if loss.n_outputs == 1 else (10, loss.n_outputs), 1e4)
+    assert (loss.lipschitz is None) == (np.abs(loss.gradient(y, raw)).max() > 1e3)
+
+
+@every_loss
+def test_extreme_scores_give_finite_numbers_without_a_warning(loss):
+    reach = {"poisson": 1e4, "squared": 1e150}.get(loss.name, 1e300)
+    scores = np.array([-reach, -1e4, -750.0, -30.0, 0.0, 1e-300, 30.0, 750.0, 1e4, reach])
+    for target in (0.0, 1.0):
+        for other in scores[: 1 if loss.n_outputs == 1 else None]:
+            raw = scores.copy()
+            if loss.n_outputs > 1:
+                raw = np.tile(scores[:, None], (1, loss.n_outputs))
+                raw[:, 0] = other
+            y = np.full(len(scores), target)
+            for method in (loss.loss, loss.gradient, loss.hessian):
+                assert np.isfinite(method(y, raw)).all()
+            assert np.isfinite(loss.link(raw)).all()
+
+
+@one_output
+def test_a_bounded_gradient_keeps_its_limit_up_to_the_largest_scores(loss):
+    if loss.lipschitz is not None:
+        for y in np.zeros(2), np.ones(2):
+            near, far = np.array([[-1e9, 1e9], [-1e300, 1e300]])
+            limit = loss.gradient(y, near)
+            np.testing.assert_allclose(loss.gradient(y, far), limit, atol=1e-6)
+
+
+@every_loss
+def test_a_score_that_is_not_finite_makes_the_largest_gradient_infinite(loss):
+    for bad in (np.nan, np.inf, -np.inf):
+        for row in (0, 32):
+            rng = np.random.default_rng(5)
+            y, raw = make_targets(loss, 33, rng), make_raw(loss, 33, rng)
+            raw[row, ...] = raw[row, ...] if loss.n_outputs > 1 else bad
+            if loss.n_outputs > 1:
+                raw[row, -1] = bad
+            assert fill(loss, y, raw)[0] == np.inf
+            assert fill(loss, y, raw, with_hessian=False)[0] == np.inf
+
+
+@every_loss
+@pytest.mark.parametrize("n", ROWS)
+def test_the_largest_gradient_is_returned(loss, n):
+    rng = np.random.default_rng(n)
+    largest, gradient, _ = fill(loss, make_targets(loss, n, rng), make_raw(loss, n, rng), 2)
+    assert largest == np.abs(gradient).max(initial=0.0)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    loss=st.sampled_from(CASES),
+    n=st.sampled_from(ROWS) | st.integers(0, 600),
+    n_threads=st.integers(1, 4),
+    scale=st.sampled_from([0.0, 0.1, 1.0, 10.0, 100.0]),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_the_kernel_equals_its_numpy_twin(loss, n, n_threads, scale, seed):
+    rng = np.random.default_rng(seed)
+    y, raw = make_targets(loss, n, rng), make_raw(loss, n, rng, scale)
+    twin = getattr(reference_losses, loss.name)(y, raw, **loss.parameters())
+    _, *kernel = fill(loss, y, raw, n_threads)
+    for got, wanted in zip(kernel, twin, strict=True):
+        tolerance = 1e-12 * max(1.0, np.abs(wanted).max(initial=0.0) if loss.lipschitz else 1.0)
+        np.testing.assert_allclose(got, output_major(wanted), rtol=1e-12, atol=tolerance)
+
+
+@every_loss
+@pytest.mark.parametrize("n", [8191, 50_001])
+def test_threads_and_the_wish_for_a_hessian_do_not_change_a_bit(loss, n):
+    rng = np.random.default_rng(6)
+    y, raw = make_targets(loss, n, rng), make_raw(loss, n, rng)
+    largest, gradient, hessian = fill(loss, y, raw, 1)
+    assert fill(loss, y, raw, 1, with_hessian=False)[1].tobytes() == gradient.tobytes()
+    for n_threads in (2, 3, 8):
+        again = fill(loss, y, raw, n_threads)
+        assert again[0] == largest
+        assert again[1].tobytes() == gradient.tobytes()
+        assert again[2].tobytes() == hessian.tobytes()
+
+
+@every_loss
+def test_a_row_has_the_same_bits_wherever_it_stands(loss):
+    """The body of a vector loop and its tail must agree."""
+    rng = np.random.default_rng(7)
+    y, raw = make_targets(loss, 37, rng), make_raw(loss, 37, rng)
+    whole = fill(loss, y, raw)[1]
+    for first in range(1, 9):
+        part = fill(loss, y[first:], raw[first:])[1]
+        assert part.tobytes() == np.ascontiguousarray(whole[:, first:]).tobytes()
+
+
+@every_loss
+def test_the_kernel_refuses_what_it_does_not_know(loss):
+    y, raw = np.zeros(3), np.zeros((2, 3))
+    if loss.n_outputs == 1:
+        with pytest.raises(ValueError, match="one output"):
+            loss.fill(y, raw, np.empty_like(raw), None, 1)
+    with pytest.raises(ValueError, match="'unheard'"):
+        _core.gradient("unheard", (0.0, 0.0), y, raw, np.empty_like(raw), None, 1)
+
+
+# --- where a chain starts ---
+
+EXACT_START = [
+    c for c in CASES if c.name in ("squared", "logistic", "softmax", "poisson", "savage")
+]
+
+
+@pytest.mark.parametrize("loss", EXACT_START, ids=repr)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_start_is_the_constant_of_least_loss(loss, weighted):
+    rng = np.random.default_rng(8)
+    y = make_targets(loss, 301, rng)
+    weight = rng.gamma(1.0, size=301) if weighted else None
+    start = loss.init(y, weight)
+    raw = np.broadcast_to(
+        start[0] if loss.n_outputs == 1 else start, make_raw(loss, 301, rng).shape
+    )
+    gradient = np.average(loss.gradient(y, raw), weights=weight, axis=0)
+    np.testing.assert_allclose(gradient, 0.0, atol=1e-14 * max(1.0, y.max()))
+    mean = np.average(y, weights=weight)
+    if loss.n_outputs == 1:
+        assert loss.link(start)[0] == pytest.approx(mean)
+    else:
+        assert loss.link(start).sum() == pytest.approx(1.0)
+
+
+@every_loss
+def test_weights_are_multiplicities_for_the_start(loss):
+    rng = np.random.default_rng(9)
+    y = make_targets(loss, 200, rng)
+    counts = rng.integers(0, 4, 200)
+    repeated = loss.init(np.repeat(y, counts), None)
+    np.testing.assert_allclose(loss.init(y, counts.astype(float)), repeated, rtol=1e-12, atol=1e-14)
+    assert repeated.shape == (loss.n_outputs,)
+
+
+@every_loss
+def test_the_start_is_finite_whatever_the_targets(loss):
+    for y in (np.zeros(5), np.ones(5), np.zeros(1)):
+        for weight in (None, np.arange(1.0, len(y) + 1), 1e-9 * np.ones(len(y))):
+            assert np.isfinite(loss.init(y, weight)).all()
+
+
+def test_an_absent_class_counts_as_half_a_row():
+    assert Logistic().init(np.ones(10), None) == pytest.approx(np.log(20))
+    assert Savage().init(np.zeros(10), np.full(10, 7.0)) == pytest.approx(-np.log(20))
+    start = Softmax(3).init(np.array([0.0, 0.0, 1.0]), None)
+    np.testing.assert_allclose(start, np.log(np.array([2, 1, 0.5]) / 3.5))
+    assert Poisson().init(np.zeros(10), None) == pytest.approx(np.log(1 / 20))
+
+
+@pytest.mark.parametrize("loss", [Absolute(), Huber(), Cauchy(), Welsch(), Quantile()], ids=repr)
+def test_robust_losses_start_at_the_weighted_median(loss):
+    y = np.array([5.0, 1.0, 2.0, 1000.0])
+    assert loss.init(y, None) == [3.5]
+    assert loss.init(y, np.array([1.0, 1.0, 3.0, 1.0])) == [2.0]
+    assert loss.init(y, np.array([0.0, 0.0, 1.0, 0.0])) == [2.0]
+
+
+@pytest.mark.parametrize("level", [0.01, 0.25, 0.5, 0.9, 0.99])
+def test_the_quantile_loss_starts_near_its_minimum(level):
+    y = np.random.default_rng(10).normal(size=2000)
+    loss = Quantile(level, width=1e-3)
+    start = loss.init(y, None)[0]
+    assert start == np.quantile(y, level, method="averaged_inverted_cdf")
+    assert abs(loss.gradient(y, np.full(2000, start)).mean()) < 1e-3
+
+
+def test_sla_starts_at_zero():
+    assert Sla().init(np.ones(5), None) == [0.0]
+
+
+# --- links ---
+
+
+@one_output
+def test_a_link_grows_with_the_score(loss):
+    z = np.linspace(-30, 30, 1001)
+    assert (np.diff(loss.link(z)) >= 0.0).all()
+
+
+@every_loss
+def test_links_of_classes_are_probabilities_and_of_residual_losses_the_score_itself(loss):
+    raw = make_raw(loss, 100, np.random.default_rng(11), 3.0)
+    prediction = loss.link(raw)
+    assert prediction.shape == raw.shape
+    if loss.task == "multiclass":
+        np.testing.assert_allclose(prediction.sum(axis=1), 1.0)
+        assert (prediction.argmax(axis=1) == raw.argmax(axis=1)).all()
+    elif loss.task == "binary":
+        np.testing.assert_allclose(prediction + loss.link(-raw), 1.0)
+        assert ((prediction > 0.5) == (raw > 0)).all()
+    elif loss.name != "poisson":
+        assert (prediction == raw).all()
+
+
+def test_the_gradient_of_log_losses_is_the_link_minus_the_target():
+    z = np.linspace(-20, 40, 601)
+    for loss, y in ((Logistic(), np.ones(601)), (Poisson(), np.full(601, 3.0))):
+        np.testing.assert_allclose(loss.gradient(y, z), loss.link(z) - y, rtol=1e-12, atol=1e-15)
+
+
+# --- names and parameters ---
+
+
+@every_loss
+def test_name_and_parameters_rebuild_a_loss(loss):
+    assert get_loss(loss.name, **loss.parameters()) == loss
+    assert get_loss(loss) is loss
+    assert all(type(value) is float for value in loss.parameters().values())
+
+
+def test_an_unknown_name_is_answered_with_the_known_ones():
+    with pytest.raises(ValueError, match=r"unknown loss 'hinge'; known are absolute, cauchy, .*"):
+        get_loss("hinge")
+
+
+def test_softmax_needs_the_number_of_classes_and_makes_do_with_one():
+    with pytest.raises(ValueError, match="n_classes"):
+        get_loss("softmax")
+    assert get_loss("softmax", n_classes=1) == Softmax(2)
+    assert get_loss("logistic", n_classes=2) == Logistic()
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0, np.nan, np.inf, 1e-200])
+def test_parameters_out_of_range_are_refused(value):
+    for name, parameter in (
+        ("sla", "width"),
+        ("absolute", "width"),
+        ("quantile", "width"),
+        ("quantile", "level"),
+        ("huber", "delta"),
+        ("cauchy", "scale"),
+        ("welsch", "scale"),
+    ):
+        if parameter != "level" or not 0.0 < value < 1.0:
+            with pytest.raises(ValueError, match=f"{parameter} of loss '{name}' must be"):
+                get_loss(name, **{parameter: value})
+    with pytest.raises(ValueError, match="n_classes of loss 'softmax'"):
+        Softmax(1)
+
+
+@every_loss
+def test_targets_outside_of_the_domain_are_refused_with_their_row(loss):
+    good = np.array([0.0, 1.0, 1.0])
+    loss.check_target(good)
+    bad = [np.nan, np.inf]
+    if loss.task != "regression":
+        bad += [0.5, -1.0, 7.0]
+    elif loss.name == "poisson":
+        bad += [-1.0]
+    for value in bad:
+        with pytest.raises(ValueError, match=f"loss '{loss.name}' needs .*, row 1 has {value}"):
+            loss.check_target(np.array([0.0, value, 1.0]))

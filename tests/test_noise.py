@@ -1,0 +1,178 @@
+"""Noise as a function of (seed, step, role, output, index), and the samples drawn with it."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import reference
+from problems import BLOCK_SIZES, THREADS, generators, seeds, sizes, steps
+from sglb import _core
+
+roles = st.integers(0, 8)
+outputs = st.integers(0, 2**24 - 1)
+firsts = st.one_of(st.integers(0, 2**64 - 1000), st.integers(2**32 - 40, 2**32))
+
+
+def words(seed, step, role, output, first, n):
+    out = np.empty((n, 4), dtype=np.uint32)
+    _core.words(seed, step, role, output, first, out)
+    return out
+
+
+def normals(seed, step, role, output, first, n, n_threads=1):
+    out = np.empty(n)
+    _core.normals(seed, step, role, output, first, out, n_threads)
+    return out
+
+
+# Counter, key and words of the authors' implementation (Random123, kat_vectors, philox4x32 10).
+KNOWN_ANSWERS = [
+    ("00000000 00000000 00000000 00000000", "00000000 00000000",
+     "6627e8d5 e169c58d bc57ac4c 9b00dbd8"),
+    ("ffffffff ffffffff ffffffff ffffffff", "ffffffff ffffffff",
+     "408f276d 41c83b0e a20bc7c6 6d5451fd"),
+    ("243f6a88 85a308d3 13198a2e 03707344", "a4093822 299f31d0",
+     "d16cfe09 94fdcceb 5001e420 24126ea1"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("counter", "key", "answer"), KNOWN_ANSWERS)
+def test_words_are_the_known_answers_of_philox(counter, key, answer):
+    c, k, expected = ([int(word, 16) for word in text.split()] for text in (counter, key, answer))
+    assert reference.philox(c, k) == tuple(expected)
+    found = words(k[0] | k[1] << 32, c[2], c[3] & 255, c[3] >> 8, c[0] | c[1] << 32, 1)
+    assert found[0].tolist() == expected
+
+
+@given(st.lists(st.integers(0, 2**64 - 1), min_size=6, max_size=6))
+def test_the_twin_with_wider_words_is_numpys_philox(numbers):
+    *counter, k0, k1 = numbers
+    counter[0] %= 2**64 - 1  # NumPy counts one up before it draws
+    theirs = np.random.Philox(
+        counter=np.array(counter, dtype=np.uint64), key=np.array([k0, k1], dtype=np.uint64)
+    ).random_raw(4)
+    ours = reference.philox([counter[0] + 1, *counter[1:]], [k0, k1], bits=64)
+    assert list(ours) == theirs.tolist()
+
+
+@given(seeds, steps, roles, outputs, firsts, sizes)
+def test_words_equal_their_twin(seed, step, role, output, first, n):
+    expected = reference.words(seed, step, role, output, first, n)
+    assert np.array_equal(words(seed, step, role, output, first, n), expected)
+
+
+@given(seeds, steps, roles, outputs, firsts, sizes)
+def test_normals_equal_their_twin(seed, step, role, output, first, n):
+    expected = reference.normals(seed, step, role, output, first, n)
+    found = normals(seed, step, role, output, first, n)
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
+@given(seeds, st.integers(0, 300), st.integers(0, 300))
+def test_any_stretch_of_normals_can_be_had_at_once(seed, first, n):
+    whole = normals(seed, 5, 7, 0, 0, first + n)
+    assert np.array_equal(normals(seed, 5, 7, 0, first, n), whole[first:])
+
+
+@pytest.mark.parametrize("n", BLOCK_SIZES)
+def test_normals_do_not_depend_on_threads(n):
+    expected = normals(3, 1, 0, 2, 11, n)
+    for n_threads in THREADS:
+        assert np.array_equal(normals(3, 1, 0, 2, 11, n, n_threads), expected)
+
+
+def test_no_two_streams_share_a_number():
+    streams = [
+        (seed, step, role, output)
+        for seed in (0, 1, 2**32, 2**63)
+        for step in (0, 1, 2**31)
+        for role in range(9)
+        for output in (0, 1, 2**23)
+    ]
+    drawn = np.concatenate([words(*stream, 0, 50) for stream in streams])
+    assert len(np.unique(drawn, axis=0)) == len(drawn)
+
+
+def test_the_largest_normal_is_the_bound_that_quantising_uses():
+    assert math.sqrt(-2.0 * math.log(2.0**-33)) < 6.7638
+
+
+@given(st.floats(2.0**-1022, 1.7e308))
+def test_the_logarithm_of_the_twin_is_a_logarithm(x):
+    assert reference.logarithm(x) == pytest.approx(math.log(x), rel=4e-16, abs=4e-16)
+
+
+@given(seeds, steps, st.integers(0, 400), st.integers(0, 400))
+def test_structure_rows_equal_their_twin(seed, step, a, b):
+    n, n_rows = sorted((a, b))
+    rows = np.empty(n, dtype=np.uint32)
+    _core.structure_rows(n_rows, seed, step, rows, 1)
+    assert np.array_equal(rows, reference.structure_rows(n_rows, n, seed, step))
+    assert (np.diff(rows.astype(int)) > 0).all()
+    assert (rows < n_rows).all()
+
+
+@pytest.mark.parametrize("n_rows", [8193, 1_000_003, 2**31 - 1])
+@pytest.mark.parametrize("n", [1, 3, 8193])
+def test_each_structure_row_lies_in_its_stretch(n_rows, n):
+    rows = np.empty(n, dtype=np.uint32)
+    _core.structure_rows(n_rows, 9, 4, rows, 1)
+    k = np.arange(n)
+    assert (rows >= k * n_rows // n).all()
+    assert (rows <= -(-(k + 1) * n_rows // n)).all()
+    assert rows.max() < n_rows
+    for n_threads in THREADS:
+        other = np.empty_like(rows)
+        _core.structure_rows(n_rows, 9, 4, other, n_threads)
+        assert np.array_equal(other, rows)
+
+
+def test_all_rows_are_a_sample_of_all_rows():
+    rows = np.empty(1000, dtype=np.uint32)
+    _core.structure_rows(1000, 1, 2, rows, 1)
+    assert np.array_equal(rows, np.arange(1000))
+
+
+@given(seeds, steps, sizes, st.integers(1, 3), st.sampled_from([0.001, 0.1, 0.5, 1.0]), generators)
+def test_subsample_equals_its_twin(seed, step, n, n_outputs, rate, rng):
+    gradient, hessian = rng.normal(size=(2, n_outputs, n))
+    expected = [reference.subsample(values, rate, seed, step) for values in (gradient, hessian)]
+    alone = gradient.copy()
+    _core.subsample(gradient, hessian, rate, seed, step, 1)
+    _core.subsample(alone, None, rate, seed, step, 1)
+    assert np.array_equal(gradient, expected[0])
+    assert np.array_equal(hessian, expected[1])
+    assert np.array_equal(alone, expected[0])
+
+
+def test_a_subsample_keeps_a_row_for_all_outputs_or_for_none():
+    gradient = np.ones((3, 500))
+    _core.subsample(gradient, None, 0.5, 1, 2, 1)
+    assert (gradient == gradient[0]).all()
+    assert set(np.unique(gradient)) == {0.0, 2.0}
+
+
+@pytest.mark.parametrize("n", BLOCK_SIZES)
+def test_subsample_does_not_depend_on_threads(n):
+    start = np.random.default_rng(1).normal(size=(2, n))
+    expected = start.copy()
+    _core.subsample(expected, None, 0.3, 1, 2, 1)
+    for n_threads in THREADS:
+        found = start.copy()
+        _core.subsample(found, None, 0.3, 1, 2, n_threads)
+        assert np.array_equal(found, expected)
+
+
+def test_arguments_that_make_no_sense_are_refused():
+    with pytest.raises(ValueError, match="4 columns"):
+        _core.words(1, 0, 0, 0, 0, np.empty((2, 3), dtype=np.uint32))
+    with pytest.raises(ValueError, match="more rows than there are"):
+        _core.structure_rows(2, 1, 0, np.empty(3, dtype=np.uint32), 1)
+    with pytest.raises(ValueError, match="one shape"):
+        _core.subsample(np.ones((1, 3)), np.ones((1, 4)), 0.5, 1, 0, 1)
+    for seed, step in ((-1, 0), (2**64, 0), (0, -1), (0, 2**32), (0.5, 0), ("a", 0)):
+        with pytest.raises(TypeError, match="incompatible function arguments"):
+            _core.normals(seed, step, 0, 0, 0, np.empty(3), 1)

@@ -1,0 +1,490 @@
+"""The structure of a tree: noisy gradients as integers, and the greedy search on their sums."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import reference
+from problems import (
+    BLOCK_SIZES,
+    THREADS,
+    generators,
+    make_codes,
+    make_weight,
+    seeds,
+    sizes,
+    steps,
+)
+from sglb import _core
+
+sigmas = st.sampled_from([0.0, 0.3, 20.0])
+l2s = st.sampled_from([0.0, 0.5, 300.0])
+code_counts = st.lists(st.sampled_from([1, 2, 3, 5, 9, 17]), min_size=1, max_size=9)
+
+
+def quantise(gradient, weight, rows, sigma, seed=1, step=2, n_threads=1):
+    n = gradient.shape[1] if rows is None else len(rows)
+    packed = np.empty((len(gradient), n), dtype=np.int64)
+    bounds = reference.largest(gradient), 1.0 if weight is None else reference.largest(weight)
+    scales = _core.quantise(gradient, weight, rows, sigma, *bounds, seed, step, packed, n_threads)
+    return packed, scales
+
+
+class Search:
+    """Calls _core.search and _core.grow with arrays of their own for the answer."""
+
+    def __init__(self, max_depth, n_threads=1):
+        self.max_depth = max_depth
+        self.n_threads = n_threads
+        self.workspace = _core.Workspace()
+
+    def answer(self, kernel, *arguments):
+        out = reference.Structure(
+            np.full(self.max_depth, -1, np.int32),
+            np.full(self.max_depth, 77, np.uint8),
+            np.full(self.max_depth, 77, np.uint8),
+            np.full(self.max_depth, np.nan),
+        )
+        depth = kernel(self.workspace, *arguments, *out, self.n_threads)
+        return reference.Structure(*(array[:depth] for array in out))
+
+    def search(self, columns, n_codes, has_missing, packed, rows=None, l2=0.0, strength=0.0):
+        return self.answer(
+            _core.search,
+            reference.to_rows(columns),
+            np.asarray(n_codes, dtype=np.int32),
+            has_missing,
+            packed,
+            rows,
+            self.max_depth,
+            l2,
+            strength,
+            1,
+            2,
+        )
+
+    def grow(self, columns, n_codes, has_missing, gradient, weight, sigma, growth, seed=1, step=2):
+        n_rows = gradient.shape[1]
+        return self.answer(
+            _core.grow,
+            reference.to_rows(columns),
+            np.asarray(n_codes, dtype=np.int32),
+            has_missing,
+            gradient,
+            weight,
+            sigma,
+            reference.largest(gradient),
+            1.0 if weight is None else reference.largest(weight),
+            n_rows if growth.structure_rows is None else growth.structure_rows,
+            self.max_depth,
+            growth.l2,
+            growth.random_strength,
+            seed,
+            step,
+        )
+
+
+def assert_same(found, expected):
+    for name, a, b in zip(found._fields, found, expected, strict=True):
+        assert np.array_equal(a, b), f"{name}: {a} is not {b}"
+
+
+def make_words(rng, n_outputs, n, largest=50):
+    """Random words; small integers make many ties, zero weight has zero gradient."""
+    weight = rng.integers(0, 4, (n_outputs, n))
+    return (rng.integers(-largest, largest + 1, (n_outputs, n)) * (weight > 0) << 32) + weight
+
+
+# Quantising.
+
+
+@given(generators, sizes, st.integers(1, 3), st.booleans(), st.booleans(), sigmas, seeds, steps)
+def test_words_of_noisy_gradients_equal_their_twin(
+    rng, n_rows, n_outputs, weighted, sampled, sigma, seed, step
+):
+    gradient = rng.normal(size=(n_outputs, n_rows)) * 10.0 ** rng.integers(-9, 9)
+    weight = make_weight(rng, n_rows) if weighted else None
+    rows = None
+    if sampled:
+        rows = np.sort(rng.choice(n_rows, n_rows // 2, replace=False)).astype(np.uint32)
+    packed, scales = quantise(gradient, weight, rows, sigma, seed, step)
+    bounds = reference.largest(gradient), 1.0 if weight is None else reference.largest(weight)
+    expected = reference.quantise(gradient, weight, rows, sigma, *bounds, seed, step)
+    assert scales == expected[1]
+    assert np.array_equal(packed, expected[0])
+
+
+@pytest.mark.parametrize("n", BLOCK_SIZES)
+@pytest.mark.parametrize("sigma", [0.0, 1.0])
+def test_words_do_not_depend_on_threads(n, sigma):
+    rng = np.random.default_rng(0)
+    gradient, weight = rng.normal(size=(2, n)), make_weight(rng, n)
+    expected, _ = quantise(gradient, weight, None, sigma)
+    for n_threads in THREADS:
+        found, _ = quantise(gradient, weight, None, sigma, n_threads=n_threads)
+        assert np.array_equal(found, expected)
+
+
+def test_a_rows_word_does_not_depend_on_which_rows_are_with_it():
+    gradient = np.random.default_rng(1).normal(size=(1, 40))
+    whole, _ = quantise(gradient, None, None, 1.0)
+    some = np.array([3, 17, 39], dtype=np.uint32)
+    part, _ = quantise(gradient, None, some, 1.0)  # the same scale: 2^20 steps either way
+    assert np.array_equal(part[0], whole[0, some])
+
+
+@pytest.mark.parametrize("n", [1, 1000, 2047, 2049, 100_000])
+def test_sums_of_words_never_leave_their_half(n):
+    gradient = np.full((1, n), -3.0)
+    weight = np.full(n, 0.1)
+    packed, scales = quantise(gradient, weight, None, 0.0)
+    total = packed.sum()
+    assert total >> 32 == packed[0].astype(object).sum() >> 32
+    q, w = reference.unpack(packed)
+    assert np.abs(q).sum() < 2**31
+    assert w.sum() < 2**31
+    assert q.sum() / scales[0] == pytest.approx((weight * gradient).sum(), rel=1e-3)
+    assert w.sum() / scales[1] == pytest.approx(weight.sum(), rel=1e-3)
+
+
+def test_rounding_is_unbiased():
+    # The mean of 20,000 Bernoulli roundings of 2^-21-th steps: five standard errors.
+    n = 20_000
+    gradient = np.full((1, n), 0.3)
+    bound = 30.0  # so few steps that rounding shows: 30 stands for 2^31 / n
+    packed = np.empty((1, n), dtype=np.int64)
+    scale, _ = _core.quantise(gradient, None, None, 0.0, bound, 1.0, 5, 6, packed, 1)
+    exact = 0.3 * scale
+    q = packed[0] >> 32
+    assert set(np.unique(q)) == {math.floor(exact), math.ceil(exact)}
+    share = exact - math.floor(exact)
+    assert abs(q.mean() - exact) < 5 * math.sqrt(share * (1 - share) / n)
+
+
+@pytest.mark.parametrize("size", [1e-310, 1e-200, 1e200, 1e308])
+def test_gradients_of_any_size_give_a_structure(size):
+    rng = np.random.default_rng(2)
+    columns, has_missing = make_codes(rng, 100, [5, 5])
+    gradient = np.where(columns[:1] > 2, size, -size)
+    found = Search(1).grow(
+        columns, [5, 5], has_missing, gradient, None, 0.0, reference.Growth(max_depth=1)
+    )
+    assert len(found.features) == 1
+    assert not np.isnan(found.gains).any()
+    if 1e-300 < size < 1e300:
+        assert (found.features[0], found.highs[0]) == (0, 2)
+
+
+@pytest.mark.parametrize("size", [5e-324, 1e-310, 1e-200, 1e200, 1e308])
+def test_equal_weights_of_any_size_are_as_good_as_none(size):
+    rng = np.random.default_rng(2)
+    columns, has_missing = make_codes(rng, 100, [5, 9])
+    gradient = rng.normal(size=(1, 100))
+    problem = columns, [5, 9], has_missing, gradient
+    growth = reference.Growth(max_depth=2)
+    plain = Search(2).grow(*problem, None, 0.0, growth)
+    found = Search(2).grow(*problem, np.full(100, size), 0.0, growth)
+    assert len(found.features) == 2
+    if 1e-300 < size < 1e300:
+        assert found.features.tolist() == plain.features.tolist()
+        assert found.highs.tolist() == plain.highs.tolist()
+
+
+# Searching.
+
+
+@settings(max_examples=300)
+@given(generators, sizes, code_counts, st.integers(1, 3), st.integers(1, 5), l2s, st.booleans())
+def test_the_structure_equals_that_of_trying_all_candidates(
+    rng, n_rows, n_codes, n_outputs, max_depth, l2, sampled
+):
+    columns, has_missing = make_codes(rng, n_rows, n_codes)
+    rows = None
+    if sampled:
+        rows = np.sort(rng.choice(n_rows, n_rows // 2, replace=False)).astype(np.uint32)
+    n = n_rows if rows is None else len(rows)
+    packed = make_words(rng, n_outputs, n, largest=rng.choice([1, 50, 2**19]))
+    found = Search(max_depth).search(columns, n_codes, has_missing, packed, rows, l2)
+    codes = reference.to_rows(columns)[slice(None) if rows is None else rows]
+    expected = reference.search(codes, n_codes, has_missing, packed, max_depth, l2, 0.0, 1, 2)
+    assert_same(found, expected)
+
+
+@settings(max_examples=15)
+@given(generators, st.sampled_from([33, 100, 257]), st.sampled_from([0.1, 1.0, 10.0]))
+def test_noise_on_the_scores_equals_its_twin(rng, n_rows, strength):
+    n_codes = [5, 9, 2, 3, 7]
+    columns, has_missing = make_codes(rng, n_rows, n_codes)
+    packed = make_words(rng, 2, n_rows)
+    found = Search(3).search(columns, n_codes, has_missing, packed, strength=strength)
+    codes = reference.to_rows(columns)
+    expected = reference.search(codes, n_codes, has_missing, packed, 3, 0.0, strength, 1, 2)
+    assert_same(found, expected)
+
+
+@pytest.mark.parametrize("max_depth", range(1, 11))
+def test_structures_of_every_depth_equal_their_twin(max_depth):
+    rng = np.random.default_rng(max_depth)
+    n_codes = [9, 5, 3, 9, 4]
+    columns, has_missing = make_codes(rng, 600, n_codes)
+    packed = make_words(rng, 1, 600)
+    found = Search(max_depth).search(columns, n_codes, has_missing, packed)
+    codes = reference.to_rows(columns)
+    expected = reference.search(codes, n_codes, has_missing, packed, max_depth, 0.0, 0.0, 1, 2)
+    assert len(found.features) == max_depth
+    assert_same(found, expected)
+
+
+def test_the_deepest_structure_equals_its_twin():
+    # So wide and deep that the last level's histograms are not kept but built anew.
+    rng = np.random.default_rng(3)
+    n_codes = [256] + [3] * 8
+    columns, has_missing = make_codes(rng, 2000, n_codes)
+    packed = make_words(rng, 1, 2000)
+    found = Search(16).search(columns, n_codes, has_missing, packed)
+    codes = reference.to_rows(columns)
+    expected = reference.search(codes, n_codes, has_missing, packed, 16, 0.0, 0.0, 1, 2)
+    assert len(found.features) == 16
+    assert_same(found, expected)
+
+
+@pytest.mark.parametrize("n", [8191, 8193, 40_000])
+@pytest.mark.parametrize("n_outputs", [1, 3])
+def test_the_structure_does_not_depend_on_threads(n, n_outputs):
+    rng = np.random.default_rng(4)
+    n_codes = [33, 65, 2, 17, 9]
+    columns, has_missing = make_codes(rng, n, n_codes)
+    packed = make_words(rng, n_outputs, n)
+    expected = Search(6).search(columns, n_codes, has_missing, packed)
+    for n_threads in THREADS:
+        assert_same(Search(6, n_threads).search(columns, n_codes, has_missing, packed), expected)
+
+
+def test_a_workspace_holds_no_state_between_calls():
+    rng = np.random.default_rng(5)
+    used = Search(4)
+    for n, n_codes in ((300, [9, 3, 5]), (40, [2]), (0, [3]), (500, [17] * 6), (31, [5, 5])):
+        columns, has_missing = make_codes(rng, n, n_codes)
+        packed = make_words(rng, 2, n)
+        for rows in (None, np.arange(n, dtype=np.uint32)):
+            found = used.search(columns, n_codes, has_missing, packed, rows)
+            assert_same(found, Search(4).search(columns, n_codes, has_missing, packed, rows))
+
+
+def test_the_best_split_of_a_step_function_is_its_step():
+    columns = np.array([[1, 1, 2, 2, 3, 3], [1, 2, 1, 2, 1, 2]], dtype=np.uint8)
+    packed = (np.array([[6, 6, 6, 6, -3, -3]]) << 32) + 1
+    found = Search(1).search(columns, [4, 3], np.array([False, False]), packed)
+    assert (found.features[0], found.lows[0], found.highs[0]) == (0, 0, 2)
+    # 24^2 / 4 + 6^2 / 2 - 18^2 / 6
+    assert found.gains[0] == 144 + 18 - 54
+
+
+def test_equal_scores_go_to_the_first_feature():
+    columns = np.array([[1, 1], [1, 2], [1, 2]], dtype=np.uint8)
+    packed = (np.array([[1, -1]]) << 32) + 1
+    found = Search(1).search(columns, [3, 3, 3], np.zeros(3, bool), packed)
+    assert found.features.tolist() == [1]
+
+
+def test_equal_scores_of_a_feature_go_to_the_first_last_code():
+    columns = np.array([[1, 4]], dtype=np.uint8)  # codes 1, 2 and 3 part them alike
+    packed = (np.array([[1, -1]]) << 32) + 1
+    found = Search(1).search(columns, [6], np.array([False]), packed)
+    assert (found.lows[0], found.highs[0]) == (0, 1)
+
+
+def test_of_equal_scores_missing_left_comes_before_missing_right():
+    # Missing rows have no gradient: either side is as good for them.
+    columns = np.array([[0, 1, 2]], dtype=np.uint8)
+    packed = np.array([[0, (1 << 32) + 1, (-1 << 32) + 1]])
+    found = Search(1).search(columns, [3], np.array([True]), packed)
+    assert (found.lows[0], found.highs[0]) == (0, 1)
+
+
+def test_missing_values_go_to_the_side_they_are_like():
+    columns = np.array([[0, 0, 1, 2]], dtype=np.uint8)
+    has_missing = np.array([True])
+    like_high = (np.array([[-4, -4, 4, -4]]) << 32) + 1
+    found = Search(1).search(columns, [3], has_missing, like_high)
+    assert (found.lows[0], found.highs[0]) == (1, 1)
+    like_low = (np.array([[4, 4, 4, -4]]) << 32) + 1
+    found = Search(1).search(columns, [3], has_missing, like_low)
+    assert (found.lows[0], found.highs[0]) == (0, 1)
+    like_none = (np.array([[4, 4, -4, -4]]) << 32) + 1
+    found = Search(1).search(columns, [3], has_missing, like_none)
+    assert (found.lows[0], found.highs[0]) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("columns", "weight"),
+    [
+        ([[1, 1, 1], [2, 2, 2]], [1, 1, 1]),  # constant columns
+        ([[0, 0, 0]], [1, 1, 1]),  # all missing
+        ([[1, 2, 2]], [0, 1, 1]),  # the only row on one side has no weight
+        ([[1, 2, 3]], [0, 0, 0]),
+        ([[], []], []),
+    ],
+)
+def test_where_nothing_can_be_parted_the_tree_is_a_constant(columns, weight):
+    columns = np.array(columns, dtype=np.uint8)
+    weight = np.array(weight, dtype=np.int64)
+    packed = ((5 * weight << 32) + weight).reshape(1, -1)
+    n_codes = [4] * len(columns)
+    found = Search(3).search(columns, n_codes, (columns == 0).any(axis=1), packed)
+    assert len(found.features) == 0
+
+
+def test_the_tree_ends_where_no_row_can_be_parted_further():
+    columns = np.array([[1, 1, 2, 2], [1, 2, 1, 2]], dtype=np.uint8)
+    packed = (np.array([[1, 2, 3, 5]]) << 32) + 1
+    found = Search(5).search(columns, [3, 3], np.zeros(2, bool), packed)
+    assert sorted(found.features.tolist()) == [0, 1]
+
+
+def test_a_split_without_gain_is_still_taken():
+    columns = np.array([[1, 2]], dtype=np.uint8)
+    packed = np.array([[1, 1]])  # no gradient at all
+    found = Search(1).search(columns, [3], np.array([False]), packed)
+    assert found.features.tolist() == [0]
+    assert found.gains.tolist() == [0.0]
+
+
+# Growing: rows, words and search in one call.
+
+
+@settings(max_examples=200)
+@given(
+    generators,
+    st.sampled_from([0, 1, 31, 33, 100]),
+    st.integers(1, 3),
+    st.booleans(),
+    sigmas,
+    st.sampled_from([0.0, 2.0]),
+    st.sampled_from([None, 0, 1, 20, 33, 10**9]),
+    st.sampled_from([0.0, 1.0]),
+    st.tuples(seeds, steps),
+)
+def test_growing_equals_its_twin(
+    rng, n_rows, n_outputs, weighted, sigma, l2, structure_rows, strength, where
+):
+    n_codes = [5, 2, 9, 3, 1]
+    columns, has_missing = make_codes(rng, n_rows, n_codes)
+    gradient = rng.normal(size=(n_outputs, n_rows))
+    weight = make_weight(rng, n_rows) if weighted else None
+    growth = reference.Growth(3, l2, structure_rows, strength)
+    problem = columns, n_codes, has_missing, gradient, weight
+    bounds = reference.largest(gradient), 1.0 if weight is None else reference.largest(weight)
+    found = Search(3).grow(*problem, sigma, growth, *where)
+    expected = reference.grow(*problem, bounds, sigma, growth, *where)
+    assert_same(found, expected)
+
+
+@pytest.mark.parametrize("structure_rows", [None, 9000])
+def test_growing_does_not_depend_on_threads(structure_rows):
+    rng = np.random.default_rng(6)
+    n_codes = [33, 65, 2, 17, 9]
+    columns, has_missing = make_codes(rng, 30_000, n_codes)
+    gradient, weight = rng.normal(size=(2, 30_000)), make_weight(rng, 30_000)
+    growth = reference.Growth(6, structure_rows=structure_rows)
+    problem = columns, n_codes, has_missing, gradient, weight, 0.5, growth
+    expected = Search(6).grow(*problem)
+    for n_threads in THREADS:
+        assert_same(Search(6, n_threads).grow(*problem), expected)
+
+
+@pytest.mark.parametrize("l2", [0.0, 50.0])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("structure_rows", [None, 5000])
+def test_gains_are_in_the_units_of_the_gradient(l2, weighted, structure_rows):
+    rng = np.random.default_rng(7)
+    columns, has_missing = make_codes(rng, 20_000, [9, 9])
+    gradient = 0.01 * (rng.normal(size=(1, 20_000)) + (columns[:1] > 4))
+    weight = make_weight(rng, 20_000) if weighted else None
+    growth = reference.Growth(1, l2, structure_rows)
+    found = Search(1).grow(columns, [9, 9], has_missing, gradient, weight, 0.0, growth)
+    w = np.ones(20_000) if weight is None else weight
+    left = (columns[0] >= found.lows[0]) & (columns[0] <= found.highs[0])
+
+    def score(rows):
+        return (w * gradient[0])[rows].sum() ** 2 / (w[rows].sum() + l2)
+
+    gain = score(left) + score(~left) - score(np.ones(20_000, bool))
+    assert found.gains[0] == pytest.approx(gain, rel=1e-3 if structure_rows is None else 0.2)
+
+
+@pytest.mark.parametrize("factor", [2.0**-20, 2.0, 2.0**40])
+def test_the_structure_does_not_depend_on_the_scale_of_the_gradient(factor):
+    rng = np.random.default_rng(8)
+    columns, has_missing = make_codes(rng, 500, [9, 5, 5])
+    gradient = rng.normal(size=(2, 500))
+    growth = reference.Growth(4, random_strength=1.0)
+    problem = columns, [9, 5, 5], has_missing
+    expected = Search(4).grow(*problem, gradient, None, 1.5, growth)
+    found = Search(4).grow(*problem, factor * gradient, None, factor * 1.5, growth)
+    assert_same(found._replace(gains=found.gains / factor**2), expected)
+
+
+def test_rows_without_weight_do_not_matter():
+    rng = np.random.default_rng(9)
+    columns, _ = make_codes(rng, 400, [9, 5])
+    has_missing = np.array([True, True])
+    gradient, weight = rng.normal(size=(1, 400)), make_weight(rng, 400)
+    growth = reference.Growth(3)
+    expected = Search(3).grow(columns, [9, 5], has_missing, gradient, weight, 1.0, growth)
+    columns[:, weight == 0] = 0
+    gradient[:, weight == 0] = reference.largest(gradient)
+    found = Search(3).grow(columns, [9, 5], has_missing, gradient, weight, 1.0, growth)
+    assert_same(found, expected)
+
+
+@given(generators, sizes, st.integers(1, 3), st.sampled_from([0.0, math.nan, math.inf, -1e300]))
+def test_the_largest_value_equals_its_twin(rng, n, n_outputs, special):
+    values = rng.normal(size=(n_outputs, n))
+    assert _core.largest(values, 1) == reference.largest(values)
+    if values.size:
+        values.flat[rng.integers(values.size)] = special
+        assert _core.largest(values, 1) == reference.largest(values)
+
+
+@pytest.mark.parametrize("n", BLOCK_SIZES)
+def test_the_largest_value_does_not_depend_on_threads(n):
+    values = np.random.default_rng(10).normal(size=n)
+    for n_threads in THREADS:
+        assert _core.largest(values, n_threads) == np.abs(values).max()
+
+
+# Refusals.
+
+
+def test_shapes_and_numbers_that_do_not_fit_are_refused():
+    columns = np.ones((2, 3), dtype=np.uint8)
+    no_missing = np.zeros(2, bool)
+    packed = np.ones((1, 3), dtype=np.int64)
+    search = Search(2).search
+    with pytest.raises(ValueError, match="n_codes and has_missing"):
+        search(columns, [3], no_missing, packed)
+    for n_codes in ([3, 0], [257, 3], [-1, 3]):
+        with pytest.raises(ValueError, match=r"n_codes must lie in 1\.\.256"):
+            search(columns, n_codes, no_missing, packed)
+    with pytest.raises(ValueError, match="one word per structure row"):
+        search(columns, [3, 3], no_missing, packed[:, :2].copy())
+    with pytest.raises(ValueError, match="a structure row is out of range"):
+        search(columns, [3, 3], no_missing, packed, np.array([0, 1, 3], dtype=np.uint32))
+    with pytest.raises(TypeError, match="incompatible"):
+        search(columns, [3, 3], no_missing, packed, np.array([0, 1, 2]))
+    for max_depth in (0, 17):
+        with pytest.raises(ValueError, match=r"max_depth must lie in 1\.\.16"):
+            Search(max_depth).search(columns, [3, 3], no_missing, packed)
+    with pytest.raises(ValueError, match="a structure row is out of range"):
+        quantise(np.ones((1, 3)), None, np.array([3], dtype=np.uint32), 0.0)
+    with pytest.raises(ValueError, match="packed must be"):
+        _core.quantise(np.ones((1, 3)), None, None, 0.0, 1.0, 1.0, 0, 0, packed[:, :2].copy(), 1)
+    growth = reference.Growth(2, structure_rows=-1)
+    with pytest.raises(ValueError, match="n_structure_rows must not be negative"):
+        Search(2).grow(columns, [3, 3], no_missing, np.ones((1, 3)), None, 0.0, growth)
+    with pytest.raises(ValueError, match="gradient must be"):
+        Search(2).grow(columns, [3, 3], no_missing, np.ones((1, 4)), None, 0.0, reference.Growth(2))

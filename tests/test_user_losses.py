@@ -1,0 +1,313 @@
+"""Users' own losses on the fast path, and what check_loss says about good and bad ones."""
+
+import numpy as np
+import pytest
+
+from sglb.errors import NonFiniteGradient
+from sglb.losses import Logistic, Softmax, Squared, UserLoss, check_loss, get_loss
+from test_losses import every_loss, fill, make_raw, make_targets
+
+
+class Own:
+    """Squared loss by hand; tests change one thing about it."""
+
+    def loss(self, y, raw):
+        return 0.5 * (raw - y) ** 2
+
+    def gradient(self, y, raw):
+        return raw - y
+
+
+class Copy:
+    """Any built-in loss with all optional methods, as a user would write it."""
+
+    def __init__(self, loss):
+        self.inner = loss
+        self.n_outputs = loss.n_outputs
+        self.convex = loss.convex
+
+    def loss(self, y, raw):
+        return self.inner.loss(y, raw)
+
+    def gradient(self, y, raw):
+        return self.inner.gradient(y, raw)
+
+    def hessian(self, y, raw):
+        return self.inner.hessian(y, raw)
+
+    def init(self, y, weight):
+        return self.inner.init(y, weight)
+
+    def link(self, raw):
+        return self.inner.link(raw)
+
+
+def own(**changes):
+    """Own() with some methods replaced by functions of (y, raw)."""
+    members = {
+        name: staticmethod(change) if callable(change) else change
+        for name, change in changes.items()
+    }
+    return type("Changed", (Own,), members)()
+
+
+Y, RAW = np.array([0.0, 1.0, 2.0]), np.array([1.0, 1.0, 5.0])
+
+
+@every_loss
+def test_a_users_copy_of_a_loss_fills_the_same_bits(loss):
+    rng = np.random.default_rng(1)
+    y, raw = make_targets(loss, 1000, rng), make_raw(loss, 1000, rng)
+    user = get_loss(Copy(loss))
+    assert isinstance(user, UserLoss)
+    largest, gradient, hessian = fill(user, y, raw, with_hessian=loss.has_hessian)
+    wanted = fill(loss, y, raw, with_hessian=loss.has_hessian)
+    assert largest == wanted[0]
+    assert gradient.tobytes() == wanted[1].tobytes()
+    assert hessian is None or hessian.tobytes() == wanted[2].tobytes()
+    assert (user.init(y, None) == loss.init(y, None)).all()
+    assert (user.link(raw) == loss.link(raw)).all()
+    assert (user.loss(y, raw) == loss.loss(y, raw)).all()
+    assert (user.n_outputs, user.convex) == (loss.n_outputs, loss.convex)
+
+
+def test_the_user_sees_arrays_that_cannot_be_written_to():
+    seen = []
+
+    def gradient(y, raw):
+        seen.extend([y, raw])
+        raw -= y
+        return raw
+
+    with pytest.raises(ValueError, match="read-only"):
+        fill(get_loss(own(gradient=gradient)), Y, RAW)
+    assert [array.shape for array in seen] == [(3,), (3,)]
+    assert not any(array.flags.writeable for array in seen)
+
+
+def test_several_outputs_are_columns_for_the_user():
+    shapes = []
+
+    def gradient(y, raw):
+        shapes.append(raw.shape)
+        return raw * np.array([1.0, 2.0])
+
+    raw = np.arange(6.0).reshape(3, 2)
+    largest, filled, _ = fill(
+        get_loss(own(gradient=gradient, n_outputs=2)), Y, raw, with_hessian=False
+    )
+    assert shapes == [(3, 2)]
+    assert filled.tolist() == [[0.0, 2.0, 4.0], [2.0, 6.0, 10.0]]
+    assert largest == 10.0
+
+
+def test_an_array_the_user_keeps_is_not_the_chains():
+    kept = np.ones(3)
+    loss = get_loss(own(gradient=lambda y, raw: kept))
+    _, gradient, _ = fill(loss, Y, RAW, with_hessian=False)
+    gradient[:] = 7.0
+    assert kept.tolist() == [1.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int64, np.bool_])
+def test_other_real_dtypes_are_converted(dtype):
+    loss = get_loss(own(gradient=lambda y, raw: np.ones(3, dtype=dtype)))
+    assert fill(loss, Y, RAW, with_hessian=False)[1].tolist() == [[1.0, 1.0, 1.0]]
+
+
+@pytest.mark.parametrize(
+    ("result", "error", "message"),
+    [
+        (lambda y, raw: 1.0, ValueError, r"gradient\(y, raw\) .* shape \(3,\), got \(\)"),
+        (lambda y, raw: np.ones((3, 1)), ValueError, r"shape \(3,\), got \(3, 1\)"),
+        (lambda y, raw: None, TypeError, "must return an array of real numbers, got NoneType"),
+        (lambda y, raw: 1j * raw, TypeError, "of dtype complex128"),
+        (lambda y, raw: ["a", "b", "c"], TypeError, "must return an array of real numbers"),
+    ],
+)
+def test_a_gradient_of_wrong_shape_or_type_is_refused(result, error, message):
+    with pytest.raises(error, match=message):
+        fill(get_loss(own(gradient=result)), Y, RAW)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_a_gradient_that_is_not_finite_is_refused_with_row_and_output(bad):
+    def gradient(y, raw):
+        result = np.zeros((3, 2))
+        result[1, 1] = result[2, 0] = bad
+        return result
+
+    with pytest.raises(NonFiniteGradient) as caught:
+        fill(get_loss(own(gradient=gradient, n_outputs=2)), Y, np.zeros((3, 2)))
+    assert (caught.value.row, caught.value.output) == (1, 1)
+
+
+def test_a_chain_that_is_not_finite_is_not_blamed_on_the_loss():
+    raw = np.array([0.0, np.inf, 0.0])
+    assert fill(get_loss(Own()), Y, raw, with_hessian=False)[0] == np.inf
+
+
+def test_a_hessian_must_exist_be_finite_and_not_negative():
+    with pytest.raises(TypeError, match="'Own' has no method hessian"):
+        fill(get_loss(Own()), Y, RAW)
+    with pytest.raises(ValueError, match="hessian of loss 'Changed' is not finite in row 0"):
+        fill(get_loss(own(hessian=lambda y, raw: raw * np.nan)), Y, RAW)
+    with pytest.raises(ValueError, match=r"is negative \(-5\) in row 2, output 0"):
+        fill(get_loss(own(hessian=lambda y, raw: -raw)), Y, RAW)
+    assert not get_loss(Own()).has_hessian
+    assert get_loss(own(hessian=lambda y, raw: raw)).has_hessian
+
+
+def test_errors_of_the_users_code_come_through():
+    def gradient(y, raw):
+        raise ZeroDivisionError("the user's own")
+
+    with pytest.raises(ZeroDivisionError, match="the user's own"):
+        fill(get_loss(own(gradient=gradient)), Y, RAW)
+
+
+def test_what_is_not_offered_has_a_default():
+    loss = get_loss(Own())
+    assert (loss.name, loss.n_outputs, loss.convex, loss.task) == ("Own", 1, False, "regression")
+    assert (loss.lipschitz, loss.smoothness, loss.parameters()) == (None, None, {})
+    assert loss.init(Y, None).tolist() == [0.0]
+    assert (loss.link(RAW) == RAW).all()
+    assert get_loss(Own(), n_classes=2).link(np.zeros(1)).tolist() == [0.5]
+    many = get_loss(own(n_outputs=4), n_classes=4)
+    assert many.task == "multiclass"
+    assert many.link(np.zeros((1, 4))).tolist() == [[0.25] * 4]
+
+
+@pytest.mark.parametrize("start", [np.nan, [1.0, 2.0], [[1.0]]])
+def test_a_start_that_is_no_finite_constant_is_refused(start):
+    with pytest.raises(ValueError, match=r"init\(y, weight\) of loss 'Changed' must return 1 fin"):
+        get_loss(own(init=lambda y, weight: start)).init(Y, None)
+
+
+def test_what_is_no_loss_is_refused_with_what_is_missing():
+    with pytest.raises(TypeError, match="is no loss: it has no method loss and no method gradient"):
+        get_loss(object())
+    with pytest.raises(TypeError, match="it has no method gradient"):
+        check_loss(own(gradient=None), Y)
+    with pytest.raises(TypeError, match="must be an object, got the class Own"):
+        get_loss(Own)
+    with pytest.raises(ValueError, match="go with the name of a loss only"):
+        get_loss(Squared(), width=1.0)
+
+
+# --- check_loss ---
+
+
+@every_loss
+def test_check_loss_confirms_what_each_built_in_loss_states(loss):
+    y = make_targets(loss, 300, np.random.default_rng(2))
+    for report in (check_loss(loss, y), check_loss(Copy(loss), y)):
+        assert report.gradient_matches
+        assert report.hessian_matches in (True, None)
+        assert report.bounded_below
+        assert report.convex == loss.convex
+        assert (report.lipschitz is None) == (loss.lipschitz is None)
+        assert report.guaranteed == (loss.lipschitz is not None)
+        assert report.problems == ()
+        # Lines are not dense: a bound may be missed by a little, never exceeded.
+        if loss.lipschitz is not None:
+            assert 0.95 * loss.lipschitz <= report.lipschitz <= 1.0001 * loss.lipschitz
+        if loss.smoothness is not None:
+            assert 0.9 * loss.smoothness <= report.smoothness <= 1.0001 * loss.smoothness
+
+
+def sign(y):
+    return 2 * y - 1
+
+
+BAD = {
+    "kink": own(loss=lambda y, z: np.abs(z - y), gradient=lambda y, z: np.sign(z - y)),
+    "hinge": own(
+        loss=lambda y, z: np.maximum(0, 1 - sign(y) * z),
+        gradient=lambda y, z: np.where(sign(y) * z < 1, -sign(y), 0.0),
+    ),
+    "steep": own(
+        loss=lambda y, z: np.abs(z - y) ** 1.5,
+        gradient=lambda y, z: 1.5 * np.sign(z - y) * np.sqrt(np.abs(z - y)),
+    ),
+    "quartic": own(loss=lambda y, z: (z - y) ** 4 / 4, gradient=lambda y, z: (z - y) ** 3),
+    "exponential": own(loss=lambda y, z: np.exp(z) - y * z, gradient=lambda y, z: np.exp(z) - y),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_check_loss_sees_gradients_that_are_not_smooth(name):
+    report = check_loss(BAD[name], np.array([0.0, 1.0, 1.0, 0.0]))
+    assert report.gradient_matches
+    assert report.smoothness is None
+    assert report.convex
+    assert not report.guaranteed
+    assert "convergence theorem asks for" in report.conclusion
+    assert (report.lipschitz is None) == (name not in ("kink", "hinge"))
+    assert any("jumps" in problem for problem in report.problems) == (
+        name in ("kink", "hinge", "steep")
+    )
+    assert any("not finite from about" in p for p in report.problems) == (name == "exponential")
+
+
+@pytest.mark.parametrize("factor", [-1.0, 0.5, 1.001, 2.0])
+def test_check_loss_sees_a_gradient_that_is_not_the_losss(factor):
+    wrong = own(gradient=lambda y, raw: factor * (raw - y))
+    report = check_loss(wrong, np.linspace(-3, 5, 50))
+    assert not report.gradient_matches
+    assert not report.guaranteed
+    assert report.conclusion.startswith("The gradient is not that of the loss")
+
+
+def test_check_loss_sees_a_wrong_hessian():
+    assert check_loss(own(hessian=lambda y, raw: 2 + 0 * raw), Y).hessian_matches is False
+    assert check_loss(own(hessian=lambda y, raw: 1 + 0 * raw), Y).hessian_matches is True
+
+
+def test_check_loss_sees_a_loss_without_a_lower_bound():
+    report = check_loss(own(loss=lambda y, z: 2.0 * z, gradient=lambda y, z: 2.0 + 0 * z), Y)
+    assert not report.bounded_below
+    assert not report.guaranteed
+    assert "no lower bound" in report.conclusion
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_check_loss_does_not_depend_on_the_unit_of_the_target(scale):
+    y = scale * np.linspace(-1, 2, 40)
+    assert check_loss("squared", y).gradient_matches
+    report = check_loss(get_loss("huber", delta=scale), y)
+    assert report.guaranteed
+    assert report.lipschitz == pytest.approx(scale)
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        lambda y, raw: 1 / 0,
+        lambda y, raw: np.mean(raw),
+        lambda y, raw: None,
+        lambda y, raw: np.full_like(raw, np.nan),
+    ],
+)
+@pytest.mark.parametrize("name", ["loss", "gradient"])
+def test_check_loss_reports_a_loss_that_fails_instead_of_raising(name, method):
+    report = check_loss(own(**{name: method}), Y)
+    assert not report.gradient_matches
+    assert not report.guaranteed
+    assert "could not be evaluated" in str(report)
+
+
+def test_a_report_prints_as_a_table():
+    text = str(check_loss("sla", np.array([0.0, 1.0])))
+    assert text.startswith("loss 'sla'\n  gradient matches loss   yes   relative error ")
+    assert "\n  Lipschitz continuous    yes   |gradient| to 2.5\n" in text
+    assert "\n  convex                  no\n" in text
+    assert text.endswith("plain boosting may stop in a local optimum, as the loss is not convex.")
+
+
+def test_check_loss_refuses_targets_it_cannot_use():
+    with pytest.raises(ValueError, match="at least one target"):
+        check_loss("squared", [])
+    with pytest.raises(ValueError, match=r"row 1 has 2\.0"):
+        check_loss(Logistic(), [0, 2])
+    assert check_loss("softmax", [0, 1, 2]).name == Softmax(3).name

@@ -1,0 +1,325 @@
+"""What the sampler's law is tested with: rules, guests of the loop, exact formulas, one z-test.
+
+Every test runs `boosting.boost` itself. Guests (callbacks) record the chain, or put it back after
+each step, which turns a run of n steps into n independent draws of one step. The leaves of a fixed
+structure are independent chains, so one step of 1,024 leaves is 1,024 draws.
+
+Notation: rho = 1 - gamma eps, sigma^2 = 2 N / (eps beta) = 2 T / eps with temperature T = N / beta,
+P_s the projector "average over the leaves of structure s", Pbar = E P_s. For the squared loss
+
+    f' = rho f - eps P_s (f - y + sigma zeta)
+"""
+
+from itertools import repeat
+
+import numpy as np
+from scipy.integrate import quad
+from scipy.stats import ncx2, norm
+
+from sglb import _core
+from sglb.bins import Bins
+from sglb.boosting import LeafRule, boost
+from sglb.callbacks import BaseCallback
+from sglb.ensemble import Ensemble
+from sglb.structure import Structure
+from sglb.training_set import TrainingSet
+
+# Probability that an assertion fails although the law is right: two-sided, over all its comparisons
+# together. Some hundred assertions make 1e-4 for the whole group, and every seed is fixed.
+FALSE_ALARM = 1e-6
+
+STRUCTURE, LEAF, SUBSAMPLE, ROWS, SCORE, PERMUTATION, CHAIN, TEST = range(8)  # roles of the noise
+
+
+# The one statistical test.
+
+
+def assert_z(z, comparisons):
+    """Fail if the largest |z| of so many comparisons is less likely than FALSE_ALARM, or NaN."""
+    worst = float(np.max(np.abs(z)))
+    limit = float(norm.isf(FALSE_ALARM / (2 * comparisons)))
+    assert worst < limit, f"|z| = {worst:.1f}, chance explains {limit:.1f} in {comparisons}"
+
+
+def z_of_mean(samples, expected):
+    """(mean - expected) / standard error of independent samples (n, ...), n large."""
+    samples = np.asarray(samples, dtype=np.float64)
+    assert len(samples) >= 1000  # so that Student's law is close to the normal
+    error = samples.std(axis=0, ddof=1) / np.sqrt(len(samples))
+    with np.errstate(divide="ignore", invalid="ignore"):  # no spread at all: infinite or NaN
+        return np.atleast_1d((samples.mean(axis=0) - expected) / error)
+
+
+def assert_mean(samples, expected):
+    """Fail if the mean of independent samples (n, ...) is not the expected one."""
+    z = z_of_mean(samples, expected)
+    assert_z(z, z.size)
+
+
+def moments(samples, mean):
+    """First and second moments about `mean`, (..., d + d (d + 1) / 2), of samples (..., d)."""
+    deviation = samples - mean
+    i, j = np.triu_indices(deviation.shape[-1])
+    return np.concatenate([deviation, deviation[..., i] * deviation[..., j]], axis=-1)
+
+
+def expected_moments(covariance):
+    """What `moments` are on average."""
+    i, j = np.triu_indices(len(covariance))
+    return np.concatenate([np.zeros(len(covariance)), covariance[i, j]])
+
+
+def assert_law(samples, mean, covariance):
+    """Fail if independent samples (n, d) do not have this mean and covariance."""
+    assert_mean(moments(samples, mean), expected_moments(covariance))
+
+
+# Problems and structures.
+
+
+def binary_set(bits, y, weight=None):
+    """A training set of features that are 0 (left) or 1 (right): bits (n_features, n_rows)."""
+    codes = np.ascontiguousarray(np.asarray(bits) + 1, dtype=np.uint8)
+    return TrainingSet.build(codes, np.full(len(codes), 3, dtype=np.int32), y, weight)
+
+
+def bits_of(numbers, n_bits):
+    """Binary digits (n_bits, n) of whole numbers, lowest first."""
+    return (np.asarray(numbers) >> np.arange(n_bits)[:, None]) & 1
+
+
+def splits(*features):
+    """A structure that splits binary features."""
+    n = len(features)
+    return Structure(
+        np.array(features, dtype=np.int32), np.zeros(n, np.uint8), np.ones(n, np.uint8), np.zeros(n)
+    )
+
+
+def leaf_of(structure, columns):
+    """Leaf of each row of codes (n_features, n_rows), by the definition of a split."""
+    leaf = np.zeros(columns.shape[1], dtype=int)
+    for d, (feature, low, high) in enumerate(zip(*structure[:3], strict=True)):
+        outside = (columns[feature] < low) | (columns[feature] > high)
+        leaf += outside.astype(int) << d
+    return leaf
+
+
+def projector(leaf, weight=None):
+    """P_s as a matrix: row i averages over the rows of its leaf."""
+    together = (leaf[:, None] == leaf).astype(float)
+    if weight is not None:
+        together = together * weight
+    return together / together.sum(axis=1, keepdims=True)
+
+
+class FixedStructure:
+    """The rule that always answers the same."""
+
+    def __init__(self, structure):
+        self.structure = structure
+
+    def grow(self, training_set, gradient, largest, move, seed, step):
+        return self.structure
+
+
+class OneOf:
+    """The rule that draws from a list, each with the same probability, whatever the gradient."""
+
+    def __init__(self, structures):
+        self.structures = structures
+
+    def grow(self, training_set, gradient, largest, move, seed, step):
+        words = np.empty((1, 4), dtype=np.uint32)
+        _core.words(seed, step, TEST, 0, 0, words)
+        return self.structures[int(words[0, 0]) * len(self.structures) >> 32]
+
+
+# Guests of the loop.
+
+
+class Forgetful(Ensemble):
+    """An ensemble that keeps no trees: a chain of a million steps needs no memory."""
+
+    def append(self, structure, values, shrink):
+        pass
+
+
+class Record(BaseCallback):
+    """Starts the chain at `start` (n_outputs, n_rows) and notes the raw scores of some rows."""
+
+    def __init__(self, start=None, rows=slice(None), burn_in=0):
+        self.first = start
+        self.rows = rows
+        self.burn_in = burn_in
+        self.raws = []
+
+    def start(self, moment):
+        if self.first is not None:
+            moment.raw[:] = self.first
+
+    def step(self, moment):
+        if moment.step > self.burn_in:
+            self.raws.append(moment.raw[:, self.rows].copy())
+
+    @property
+    def raw(self):
+        """(n_noted, n_outputs, n_rows)."""
+        return np.array(self.raws)
+
+
+class Restart(BaseCallback):
+    """Puts the chain to the next of `states` after each step, so that steps are one-step draws."""
+
+    def __init__(self, states, keep_raw=True):
+        self.states = states if hasattr(states, "__next__") else repeat(np.asarray(states))
+        self.keep_raw = keep_raw
+        self.raws, self.leaf_values, self.first_features = [], [], []
+
+    def start(self, moment):
+        moment.raw[:] = next(self.states)
+
+    def step(self, moment):
+        if self.keep_raw:
+            self.raws.append(moment.raw.copy())
+        self.leaf_values.append(moment.values)
+        features = moment.structure.features
+        self.first_features.append(features[0] if len(features) else -1)
+        moment.raw[:] = next(self.states)
+
+    @property
+    def raw(self):
+        """(n_steps, n_outputs, n_rows), after each step."""
+        return np.array(self.raws)
+
+    @property
+    def values(self):
+        """(n_steps, n_leaves, n_outputs)."""
+        return np.array(self.leaf_values)
+
+    @property
+    def choice(self):
+        """The feature of each step's first split, (n_steps,)."""
+        return np.array(self.first_features)
+
+
+def walk(rows, loss, sampler, rule, guest, n_steps, *, leaves=None, offset=None, seed=1):
+    """Run the loop for n_steps with a guest, and return the guest."""
+    offset = np.zeros(loss.n_outputs) if offset is None else np.asarray(offset, dtype=float)
+    bins = Bins(np.full((rows.n_features, 1), 0.5), np.ones(rows.n_features, dtype=np.int32))
+    boost(
+        rows,
+        loss,
+        sampler,
+        rule,
+        leaves or LeafRule(),
+        Forgetful(bins, 1, offset),
+        n_steps=n_steps,
+        seed=seed,
+        callbacks=[guest],
+    )
+    return guest
+
+
+# Exact formulas, squared loss. Structures are drawn without a look at f from equally likely ones.
+
+
+def stationary_mean(projectors, y, gamma):
+    """m = (gamma I + Pbar)^-1 Pbar y, for every eps."""
+    mean = np.mean(projectors, axis=0)
+    return np.linalg.solve(gamma * np.eye(len(y)) + mean, mean @ y)
+
+
+def stationary_covariance(projectors, y, eps, gamma, temperature):
+    """vec S = (I - E[A (x) A])^-1 vec(E[b b'] + 2 eps T Pbar), A = rho I - eps P_s,
+    b = eps (P_s (y - m) - gamma m).
+    """
+    n = len(y)
+    m = stationary_mean(projectors, y, gamma)
+    double = np.zeros((n * n, n * n))
+    source = 2.0 * eps * temperature * np.mean(projectors, axis=0)
+    for P in projectors:
+        A = (1.0 - gamma * eps) * np.eye(n) - eps * P
+        b = eps * (P @ (y - m) - gamma * m)
+        double += np.kron(A, A) / len(projectors)
+        source += np.outer(b, b) / len(projectors)
+    return np.linalg.solve(np.eye(n * n) - double, source.ravel()).reshape(n, n)
+
+
+def gibbs_covariance(projectors, gamma, temperature):
+    """Limit of the covariance for eps -> 0: T (gamma I + Pbar)^-1 Pbar."""
+    mean = np.mean(projectors, axis=0)
+    return temperature * np.linalg.solve(gamma * np.eye(len(mean)) + mean, mean)
+
+
+def leaf_variance(n_rows, eps, gamma, temperature):
+    """Stationary variance of a leaf of one structure, an autoregression with a = 1 - eps (1 +
+    gamma): (T / n_j) / ((1 + gamma) (1 - eps (1 + gamma) / 2)).
+    """
+    return temperature / n_rows / ((1.0 + gamma) * (1.0 - 0.5 * eps * (1.0 + gamma)))
+
+
+# Greedy choice between two balanced binary features with orthogonal contrasts u1, u2.
+
+
+def choice_probability(first, second):
+    """p(1 | g) = Phi(a) Phi(b) + Phi(-a) Phi(-b), a, b = (u1'g -+ u2'g) / (sqrt(2) sigma), from
+    the contrasts u'g / sigma of one output.
+    """
+    a, b = (first - second) / np.sqrt(2.0), (first + second) / np.sqrt(2.0)
+    return norm.cdf(a) * norm.cdf(b) + norm.cdf(-a) * norm.cdf(-b)
+
+
+def choice_probability_of_outputs(first, second):
+    """The same for any number of outputs, whose squared contrasts add up: the probability that one
+    noncentral chi-square exceeds another, by integration.
+    """
+    k, one, other = len(first), float(np.sum(first**2)), float(np.sum(second**2))
+    return quad(lambda x: ncx2.pdf(x, k, one) * ncx2.cdf(x, k, other), 0.0, np.inf)[0]
+
+
+# Any loss, one leaf.
+
+
+def discrete_law(grid, slope, eps, rho, noise):
+    """Stationary masses on an even grid of f' = rho f - eps slope(f) + noise xi.
+
+    The left eigenvector of eigenvalue 1 of the Gaussian transition kernel, found by one solution of
+    pi (K - I) = 0, sum of pi = 1. The rule of rectangles is exact to rounding for such kernels.
+    """
+    centre = rho * grid - eps * slope
+    kernel = np.exp(-0.5 * np.square((grid - centre[:, None]) / noise))
+    kernel /= kernel.sum(axis=1, keepdims=True)
+    system = kernel.T - np.eye(len(grid))
+    system[-1] = 1.0
+    right = np.zeros(len(grid))
+    right[-1] = 1.0
+    return np.linalg.solve(system, right)
+
+
+# The generator, from its definition.
+
+
+def philox(counter, key):
+    """Philox4x32-10 (Salmon et al., 2011) in plain integers: four words from counter and key."""
+    c, k = [int(x) for x in counter], [int(x) for x in key]
+    for _ in range(10):
+        product = [0xD2511F53 * c[0], 0xCD9E8D57 * c[2]]
+        high, low = [p >> 32 for p in product], [p & 0xFFFFFFFF for p in product]
+        c = [high[1] ^ c[1] ^ k[0], low[1], high[0] ^ c[3] ^ k[1], low[0]]
+        k = [(k[0] + 0x9E3779B9) & 0xFFFFFFFF, (k[1] + 0xBB67AE85) & 0xFFFFFFFF]
+    return c
+
+
+def words(seed, step, role, output, first, n):
+    """Words of the library's generator, (n, 4)."""
+    out = np.empty((n, 4), dtype=np.uint32)
+    _core.words(seed, step, role, output, first, out)
+    return out
+
+
+def normals(seed, step, role, output=0, n=1, first=0):
+    """Normals of the library's generator, (n,)."""
+    out = np.empty(n)
+    _core.normals(seed, step, role, output, first, out, 1)
+    return out

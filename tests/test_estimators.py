@@ -1,0 +1,561 @@
+"""The estimators: fit, predict and their place among scikit-learn's tools."""
+
+import copy
+import subprocess
+import sys
+
+import joblib
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import sklearn
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.ensemble import GradientBoostingRegressor
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_score, train_test_split
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import sglb
+from sglb import NonFiniteGradient, SGLBClassifier, SGLBRegressor
+from sglb.losses import Logistic, Quantile, Softmax
+
+CANCER = load_breast_cancer(return_X_y=True)
+IRIS = load_iris(return_X_y=True)
+DIABETES = load_diabetes(return_X_y=True)
+FAST = {"n_estimators": 40, "max_depth": 3, "learning_rate": 0.2, "random_state": 0, "n_jobs": 1}
+
+
+def split(data):
+    return train_test_split(*data, random_state=0)
+
+
+# ------------------------------------------------------------------------------- it learns
+
+
+@pytest.mark.parametrize("sampler", ["plain", "stochastic", "langevin"])
+@pytest.mark.parametrize("leaf_method", ["gradient", "newton"])
+def test_a_classifier_learns_two_classes(sampler, leaf_method):
+    X, X_test, y, y_test = split(CANCER)
+    sample = {"subsample": 0.7} if sampler == "stochastic" else {}
+    model = SGLBClassifier(**FAST, sampler=sampler, leaf_method=leaf_method, **sample).fit(X, y)
+    assert model.score(X_test, y_test) > 0.9
+
+
+def test_a_classifier_learns_three_classes():
+    X, X_test, y, y_test = split(IRIS)
+    model = SGLBClassifier(**FAST).fit(X, y)
+    assert model.score(X_test, y_test) > 0.9
+    assert isinstance(model.loss_, Softmax)
+
+
+def test_a_regressor_learns_numbers():
+    X, X_test, y, y_test = split(DIABETES)
+    same = {"n_estimators": 40, "max_depth": 3, "learning_rate": 0.2, "random_state": 0}
+    theirs = GradientBoostingRegressor(**same).fit(X, y).score(X_test, y_test)
+    assert SGLBRegressor(**FAST).fit(X, y).score(X_test, y_test) > theirs > 0.2
+
+
+@pytest.mark.parametrize("leaf_method", ["gradient", "newton"])
+def test_the_unit_of_the_target_does_not_matter(leaf_method):
+    X, y = DIABETES
+    metres = SGLBRegressor(**FAST, leaf_method=leaf_method).fit(X, y).predict(X)
+    millimetres = SGLBRegressor(**FAST, leaf_method=leaf_method).fit(X, 1024 * y).predict(X)
+    np.testing.assert_allclose(millimetres, 1024 * metres, rtol=1e-9)
+    tiny = SGLBRegressor(**FAST, leaf_method=leaf_method).fit(X, y / 2**20).predict(X)
+    np.testing.assert_allclose(tiny, metres / 2**20, rtol=1e-9)
+
+
+def test_defaults_learn_without_any_parameter():
+    X, X_test, y, y_test = split(CANCER)
+    assert SGLBClassifier().fit(X, y).score(X_test, y_test) > 0.93
+
+
+@pytest.mark.parametrize("loss", ["sla", "savage", "logistic", Logistic()])
+def test_every_loss_for_two_classes_learns(loss):
+    X, X_test, y, y_test = split(CANCER)
+    model = SGLBClassifier(**FAST | {"learning_rate": 0.5}, loss=loss).fit(X, y)
+    assert model.score(X_test, y_test) > 0.88
+
+
+@pytest.mark.parametrize("loss", ["absolute", "huber", "quantile", "cauchy", "welsch"])
+def test_every_loss_for_numbers_is_lower_after_training(loss):
+    X, y = DIABETES
+    y = (y - y.mean()) / y.std()
+    model = SGLBRegressor(**FAST, loss=loss).fit(X, y, eval_set=[(X, y)])
+    curve = model.evals_result_["validation_0"]["loss"]
+    assert curve[-1] < 0.95 * curve[0]
+
+
+def test_a_quantile_has_its_share_of_rows_below():
+    X, y = DIABETES
+    model = SGLBRegressor(**FAST | {"n_estimators": 200}, loss=Quantile(level=0.9)).fit(X, y)
+    assert np.mean(y <= model.predict(X)) == pytest.approx(0.9, abs=0.08)
+
+
+def test_counts_have_positive_predictions():
+    X, y = DIABETES
+    counts = np.round(y / 50)
+    assert (SGLBRegressor(**FAST, loss="poisson").fit(X, counts).predict(X) > 0).all()
+
+
+# ------------------------------------------------------------------------- what comes back
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.array(["no", "yes"]),
+        np.array(["no", "yes"], dtype=object),
+        np.array([False, True]),
+        np.array([-1, 1]),
+        np.array([10.0, 20.0]),
+    ],
+    ids=lambda labels: str(labels.dtype),
+)
+def test_labels_of_any_type_come_back(labels):
+    X, y = CANCER
+    model = SGLBClassifier(**FAST).fit(X, labels[y])
+    assert model.classes_.tolist() == labels.tolist()
+    assert model.predict(X).dtype == labels.dtype
+    assert set(model.predict(X)) <= set(labels)
+    assert (model.predict(X) == labels[y]).mean() > 0.95
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_classes_probabilities_and_scores_tell_the_same_story(n_classes):
+    X, y = IRIS
+    X, y = X[y < n_classes], y[y < n_classes]
+    model = SGLBClassifier(**FAST).fit(X, y)
+    probability, score = model.predict_proba(X), model.decision_function(X)
+    assert probability.shape == (len(y), n_classes)
+    assert score.shape == ((len(y),) if n_classes == 2 else (len(y), 3))
+    np.testing.assert_allclose(probability.sum(axis=1), 1.0)
+    np.testing.assert_array_equal(model.predict(X), probability.argmax(axis=1))
+    chosen = (score > 0) if n_classes == 2 else score.argmax(axis=1)
+    np.testing.assert_array_equal(model.predict(X), chosen)
+
+
+def test_softmax_for_two_classes_has_one_score_a_row():
+    X, y = CANCER
+    model = SGLBClassifier(**FAST, loss="softmax").fit(X, y, eval_set=[CANCER], eval_metric="auc")
+    score = model.decision_function(X)
+    assert score.shape == (len(y),)
+    np.testing.assert_array_equal(model.predict(X), score > 0)
+    np.testing.assert_allclose(model.predict_proba(X)[:, 1], 1 / (1 + np.exp(-score)))
+
+
+def test_stages_end_with_the_prediction():
+    X, y = IRIS
+    model = SGLBClassifier(**FAST, temperature=0.1, shrink_rate=0.1).fit(X, y)
+    for staged, final in (
+        (model.staged_predict(X), model.predict(X)),
+        (model.staged_predict_proba(X), model.predict_proba(X)),
+        (model.staged_decision_function(X), model.decision_function(X)),
+    ):
+        stages = list(staged)
+        assert len(stages) == model.n_iter_ == 40
+        np.testing.assert_allclose(stages[-1], final, atol=1e-6)
+    regressor = SGLBRegressor(**FAST).fit(*DIABETES)
+    stages = list(regressor.staged_predict(DIABETES[0]))
+    np.testing.assert_allclose(stages[-1], regressor.predict(DIABETES[0]), rtol=1e-6)
+
+
+@pytest.mark.parametrize(("data", "width"), [(CANCER, 2), (IRIS, 3)])
+def test_no_rows_give_empty_predictions_of_the_right_shape(data, width):
+    model = SGLBClassifier(**FAST).fit(*data)
+    nothing = data[0][:0]
+    assert model.predict(nothing).shape == (0,)
+    assert model.predict_proba(nothing).shape == (0, width)
+    assert model.decision_function(nothing).shape == ((0,) if width == 2 else (0, 3))
+    assert model.predict_uncertainty(nothing).knowledge.shape == (0,)
+    assert [stage.shape for stage in model.staged_predict(nothing)] == [(0,)] * 40
+    assert SGLBRegressor(**FAST).fit(*DIABETES).predict(DIABETES[0][:0]).shape == (0,)
+
+
+@pytest.mark.parametrize("loss", ["auto", "softmax", "sla"])
+def test_a_single_class_is_always_predicted(loss):
+    X, _ = IRIS
+    model = SGLBClassifier(**FAST, loss=loss, temperature=10.0).fit(X, ["only"] * len(X))
+    assert set(model.predict(X)) == {"only"}
+    assert model.predict_proba(X).tolist() == [[1.0]] * len(X)
+    assert model.predict_uncertainty(X).total.max() == 0.0
+
+
+def test_constant_features_and_a_constant_target_work():
+    model = SGLBRegressor(**FAST).fit(np.zeros((10, 3)), np.full(10, 7.0))
+    np.testing.assert_allclose(model.predict(np.zeros((2, 3))), 7.0, atol=0.1)
+    assert model.feature_importances_.tolist() == [0.0, 0.0, 0.0]
+
+
+def test_importances_are_shares_that_find_the_feature_that_matters():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 4))
+    model = SGLBRegressor(**FAST, sampler="plain").fit(X, 3 * X[:, 2] + 0.1 * X[:, 0])
+    assert model.feature_importances_.sum() == pytest.approx(1.0)
+    assert model.feature_importances_.argmax() == 2
+    assert model.feature_importances_[2] > 0.9
+
+
+def test_fitted_attributes_say_what_auto_became():
+    X, y = CANCER
+    model = SGLBClassifier(n_estimators=10).fit(X, y)
+    assert 0 < model.learning_rate_ <= 0.5
+    assert (model.temperature_, model.shrink_rate_) == (1e-5, 1e-5)
+    assert model.leaf_method_ == "newton"
+    assert model.inverse_temperature_ == pytest.approx(len(y) / 1e-5)
+    assert (model.best_iteration_, model.best_score_, model.evals_result_) == (None, None, {})
+    plain = SGLBClassifier(n_estimators=10, sampler="plain").fit(X, y)
+    assert (plain.temperature_, plain.inverse_temperature_) == (0.0, float("inf"))
+    weighted = SGLBClassifier(n_estimators=10, temperature=0.5).fit(X, y, np.full(len(y), 2.0))
+    assert weighted.inverse_temperature_ == pytest.approx(2 * len(y) / 0.5)
+
+
+# --------------------------------------------------------------------- seeds and threads
+
+
+def test_the_seed_decides_the_model():
+    X, y = DIABETES
+
+    def raw(state):
+        model = SGLBRegressor(**FAST | {"random_state": state}, temperature=1.0)
+        return model.fit(X, y).predict(X)
+
+    np.testing.assert_array_equal(raw(1), raw(1))
+    np.testing.assert_array_equal(raw(1), raw(np.random.RandomState(1)))
+    assert (raw(1) != raw(2)).any()
+    assert (raw(None) != raw(None)).any()
+
+
+@pytest.mark.parametrize("n_jobs", [2, 3, 8, None, -1])
+def test_the_model_is_the_same_for_any_number_of_threads(n_jobs):
+    X, y = CANCER
+    one = SGLBClassifier(**FAST, temperature=0.1).fit(X, y)
+    other = SGLBClassifier(**FAST | {"n_jobs": n_jobs}, temperature=0.1).fit(X, y)
+    np.testing.assert_array_equal(one.decision_function(X), other.decision_function(X))
+
+
+# ----------------------------------------------------------------------- weights and classes
+
+
+def test_a_row_of_weight_zero_is_not_there():
+    X, y = DIABETES
+    weight = np.ones(len(y))
+    weight[100:] = 0.0
+    with_zeros = SGLBRegressor(**FAST).fit(X, y, sample_weight=weight)
+    without = SGLBRegressor(**FAST).fit(X[:100], y[:100], sample_weight=weight[:100])
+    np.testing.assert_array_equal(with_zeros.predict(X), without.predict(X))
+
+
+@pytest.mark.parametrize("leaf_method", ["gradient", "newton"])
+def test_a_row_of_weight_two_is_a_row_that_is_there_twice(leaf_method):
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 40, (200, 3)).astype(float)  # few values: the same bins either way
+    y = np.sin(X[:, 0] / 5) + X[:, 1] / 20 + 0.3 * rng.normal(size=200)
+    weight = rng.integers(0, 4, 200)
+    for estimator, target in ((SGLBRegressor, y), (SGLBClassifier, y > 0.9)):
+        model = estimator(**FAST, sampler="plain", leaf_method=leaf_method)
+        weighted = clone(model).fit(X, target, sample_weight=weight).predict_raw(X)
+        repeated = clone(model).fit(X.repeat(weight, axis=0), target.repeat(weight)).predict_raw(X)
+        np.testing.assert_allclose(weighted, repeated, rtol=1e-12, atol=1e-12)
+
+
+def test_heavy_rows_pull_the_prediction():
+    X, y = np.zeros((10, 1)), np.arange(10) % 2.0
+    model = SGLBRegressor(**FAST, sampler="plain").fit(X, y, sample_weight=1 + 8 * y)
+    np.testing.assert_allclose(model.predict(X[:1]), 0.9)
+
+
+def test_class_weights_are_row_weights():
+    X, y = CANCER
+    weight = np.where(y == 1, 5.0, 2.0)
+    by_class = SGLBClassifier(**FAST, class_weight={0: 2.0, 1: 5.0}).fit(X, y)
+    by_row = SGLBClassifier(**FAST).fit(X, y, sample_weight=weight)
+    np.testing.assert_array_equal(by_class.decision_function(X), by_row.decision_function(X))
+    balanced = SGLBClassifier(**FAST, class_weight="balanced").fit(X, y)
+    share = np.bincount(y) * 2 / len(y)
+    again = SGLBClassifier(**FAST).fit(X, y, sample_weight=1 / share[y])
+    np.testing.assert_allclose(balanced.decision_function(X), again.decision_function(X), rtol=1e-6)
+
+
+def test_class_weights_multiply_row_weights():
+    X, y = CANCER
+    rows = 1.0 + np.arange(len(y)) % 3
+    both = SGLBClassifier(**FAST, class_weight={0: 2.0, 1: 1.0}).fit(X, y, rows)
+    one = SGLBClassifier(**FAST).fit(X, y, rows * np.where(y == 0, 2.0, 1.0))
+    np.testing.assert_array_equal(both.decision_function(X), one.decision_function(X))
+
+
+def test_negative_class_weights_are_refused():
+    with pytest.raises(ValueError, match="class_weight must be at least 0; row"):
+        SGLBClassifier(**FAST, class_weight={0: -1.0, 1: 1.0}).fit(*CANCER)
+
+
+# ------------------------------------------------------------------------ evaluation sets
+
+
+def test_x_val_is_one_more_evaluation_set():
+    X, X_val, y, y_val = split(CANCER)
+    first = SGLBClassifier(**FAST).fit(X, y, X_val=X_val, y_val=y_val, eval_metric="auc")
+    second = SGLBClassifier(**FAST).fit(X, y, eval_set=[(X_val, y_val)], eval_metric="auc")
+    assert first.evals_result_ == second.evals_result_
+    both = SGLBClassifier(**FAST).fit(X, y, eval_set=[(X, y)], X_val=X_val, y_val=y_val)
+    assert list(both.evals_result_) == ["validation_0", "validation_1"]
+
+
+def test_evaluation_labels_keep_their_meaning():
+    X, y = CANCER
+    labels = np.array(["no", "yes"])[y]
+    only_yes = y == 1
+    model = SGLBClassifier(**FAST).fit(
+        X, labels, eval_set=[(X[only_yes], labels[only_yes])], eval_metric="error"
+    )
+    expected = np.mean(model.predict(X[only_yes]) != "yes")
+    assert model.evals_result_["validation_0"]["error"][-1] == pytest.approx(expected)
+
+
+def test_a_function_is_a_metric_for_early_stopping():
+    def hits(y, prediction):
+        return np.mean(y == (prediction > 0.5))
+
+    hits.greater_is_better = True
+    X, X_val, y, y_val = split(CANCER)
+    model = SGLBClassifier(**FAST, early_stopping_rounds=5).fit(
+        X, y, eval_set=[(X_val, y_val)], eval_metric=[hits, "auc"]
+    )
+    assert model.best_score_ == max(model.evals_result_["validation_0"]["hits"])
+    assert model.best_score_ == model.score(X_val, y_val)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "arguments", "message"),
+    [
+        (
+            {"early_stopping_rounds": 5},
+            {},
+            r"early_stopping_rounds=5 needs rows to watch.*eval_set",
+        ),
+        ({}, {"X_val": CANCER[0]}, "X_val and y_val go together"),
+        ({}, {"eval_set": [CANCER[0]]}, r"eval_set\[0\] must be \(X, y\)"),
+        ({}, {"eval_set": [(CANCER[0], CANCER[1] + 1)]}, r"labels that training has not: \[2\]"),
+        ({}, {"eval_set": [(CANCER[0][:0], CANCER[1][:0])]}, r"eval_set\[0\] has no rows"),
+        ({}, {"eval_set": [(CANCER[0][:, :3], CANCER[1])]}, "X has 3 features"),
+        ({}, {"eval_set": [CANCER], "eval_metric": "rmse"}, "no meaning for a binary task"),
+        ({}, {"eval_set": [CANCER], "eval_metric": []}, "at least one metric"),
+        (
+            {},
+            {"eval_set": [(*CANCER, -np.ones(len(CANCER[1])))]},
+            "weight of validation_0 must be at least 0; row 0",
+        ),
+    ],
+)
+def test_evaluation_that_cannot_work_is_refused(parameters, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        SGLBClassifier(**FAST, **parameters).fit(*CANCER, **arguments)
+
+
+# --------------------------------------------------------------------------------- losses
+
+
+class UsersLogistic:
+    """The logistic loss as a user would write it."""
+
+    convex = True
+
+    def loss(self, y, raw):
+        return np.logaddexp(0, (1 - 2 * y) * raw)
+
+    def gradient(self, y, raw):
+        return 1 / (1 + np.exp(-raw)) - y
+
+    def hessian(self, y, raw):
+        p = 1 / (1 + np.exp(-raw))
+        return p * (1 - p)
+
+    def init(self, y, weight):
+        return np.log(y.mean() / (1 - y.mean()))
+
+
+def test_a_users_loss_walks_the_same_path_as_the_built_in_one():
+    X, y = CANCER
+    own = SGLBClassifier(**FAST, loss=UsersLogistic(), sampler="plain").fit(X, y)
+    built_in = SGLBClassifier(**FAST, sampler="plain").fit(X, y)
+    assert own.leaf_method_ == "newton"
+    difference = np.abs(own.predict_proba(X) - built_in.predict_proba(X))
+    assert np.median(difference) < 1e-3
+
+
+def test_a_gradient_that_is_not_finite_is_an_error_with_row_and_step():
+    class Broken(UsersLogistic):
+        calls = 0
+
+        def gradient(self, y, raw):
+            gradient = super().gradient(y, raw)
+            self.calls += 1
+            if self.calls == 3:
+                gradient[17] = np.nan
+            return gradient
+
+    with pytest.raises(NonFiniteGradient, match=r"row 17, output 0 at step 2") as error:
+        SGLBClassifier(**FAST, loss=Broken(), leaf_method="gradient").fit(*CANCER)
+    assert (error.value.row, error.value.output, error.value.step) == (17, 0, 2)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "data", "message"),
+    [
+        (SGLBClassifier(loss="sla"), IRIS, "Only binary classification is supported.*'sla'"),
+        (SGLBClassifier(loss="savage"), IRIS, "Only binary classification is supported"),
+        (SGLBClassifier(loss=Logistic()), IRIS, "use loss='softmax'"),
+        (SGLBClassifier(loss=Softmax(4)), IRIS, "4 outputs and y has 3 classes"),
+        (SGLBClassifier(loss="squared"), IRIS, "is for numbers; use SGLBRegressor"),
+        (SGLBRegressor(loss="logistic"), DIABETES, "is for classes; use SGLBClassifier"),
+        (SGLBRegressor(loss="mse"), DIABETES, "unknown loss 'mse'"),
+        (SGLBRegressor(loss="poisson"), (DIABETES[0], -DIABETES[1]), "poisson.*row 0"),
+        (SGLBRegressor(loss="squared", learning_rate=2.5), DIABETES, "diverge"),
+        (SGLBRegressor(max_depth=0), DIABETES, "max_depth=0 is not allowed"),
+    ],
+)
+def test_what_cannot_work_is_refused_before_training(estimator, data, message):
+    with pytest.raises(ValueError, match=message):
+        estimator.fit(*data)
+
+
+def test_logistic_means_softmax_with_more_than_two_classes():
+    assert isinstance(SGLBClassifier(**FAST, loss="logistic").fit(*IRIS).loss_, Softmax)
+
+
+def test_a_loss_for_two_classes_says_so_in_its_tags():
+    def multi_class(loss):
+        return SGLBClassifier(loss=loss).__sklearn_tags__().classifier_tags.multi_class
+
+    assert multi_class("auto")
+    assert multi_class("logistic")
+    assert multi_class(Softmax(3))
+    assert not multi_class("sla")
+    assert not multi_class("savage")
+    assert not multi_class(UsersLogistic())
+
+
+# ---------------------------------------------------------------- tables and scikit-learn
+
+
+@pytest.mark.parametrize("table", [pd.DataFrame, pl.DataFrame])
+def test_tables_are_read_by_name_and_reordered_columns_are_refused(table):
+    X, y = IRIS
+    names = ["a", "b", "c", "d"]
+    frame = table(dict(zip(names, X.T, strict=True)))
+    model = SGLBClassifier(**FAST).fit(frame, y)
+    assert model.feature_names_in_.tolist() == names
+    np.testing.assert_array_equal(model.predict(frame), SGLBClassifier(**FAST).fit(X, y).predict(X))
+    with pytest.raises(ValueError, match="Column 0 is 'b'; in fit it was 'a'"):
+        model.predict(frame[["b", "a", "c", "d"]])
+
+
+def test_missing_values_are_learned_from():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 2))
+    hidden = rng.random(400) < 0.5
+    X[hidden, 0] = np.nan
+    model = SGLBClassifier(**FAST).fit(X, hidden)
+    assert model.score(X, hidden) == 1.0
+
+
+def test_predicting_before_fitting_is_an_error():
+    for method in ("predict", "predict_proba", "decision_function", "predict_uncertainty"):
+        with pytest.raises(NotFittedError):
+            getattr(SGLBClassifier(), method)(IRIS[0])
+    with pytest.raises(NotFittedError):
+        next(SGLBClassifier().staged_predict(IRIS[0]))
+
+
+def test_clones_are_not_fitted_and_have_the_same_parameters():
+    model = SGLBClassifier(**FAST, temperature=0.5).fit(*IRIS)
+    twin = clone(model)
+    assert twin.get_params() == model.get_params()
+    assert not hasattr(twin, "classes_")
+
+
+def test_copies_predict_the_same():
+    model = SGLBClassifier(**FAST).fit(*IRIS)
+    np.testing.assert_array_equal(copy.deepcopy(model).predict(IRIS[0]), model.predict(IRIS[0]))
+
+
+def test_a_pipeline_scales_the_validation_rows_too():
+    X, X_val, y, y_val = split(CANCER)
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = SGLBClassifier(**FAST, early_stopping_rounds=5).set_fit_request(
+            X_val=True, y_val=True
+        )
+        pipeline = Pipeline(
+            [("scale", StandardScaler()), ("model", model)], transform_input=["X_val"]
+        )
+        pipeline.fit(X, y, X_val=X_val, y_val=y_val)
+    fitted = pipeline["model"]
+    scaler = pipeline["scale"]
+    alone = clone(model).fit(scaler.transform(X), y, eval_set=[(scaler.transform(X_val), y_val)])
+    assert fitted.evals_result_ == alone.evals_result_
+    assert pipeline.score(X_val, y_val) > 0.9
+
+
+def test_grid_search_finds_its_way():
+    search = GridSearchCV(
+        make_pipeline(StandardScaler(), SGLBClassifier(**FAST)),
+        {"sglbclassifier__max_depth": [1, 3], "sglbclassifier__temperature": [1e-5, 1e-3]},
+        cv=3,
+    ).fit(*IRIS)
+    assert search.best_score_ > 0.9
+
+
+def test_cross_validation_works_in_processes():
+    scores = cross_val_score(SGLBRegressor(**FAST), *DIABETES, cv=3, n_jobs=2)
+    assert scores.mean() > 0.3
+
+
+def test_calibration_works():
+    X, X_test, y, y_test = split(CANCER)
+    model = CalibratedClassifierCV(SGLBClassifier(**FAST, loss="sla"), cv=3).fit(X, y)
+    assert model.score(X_test, y_test) > 0.9
+
+
+def test_joblib_stores_a_fitted_model(tmp_path):
+    model = SGLBClassifier(**FAST).fit(*IRIS)
+    joblib.dump(model, tmp_path / "m.joblib")
+    again = joblib.load(tmp_path / "m.joblib")
+    np.testing.assert_array_equal(again.predict_proba(IRIS[0]), model.predict_proba(IRIS[0]))
+
+
+# ---------------------------------------------------------------------------- public names
+
+
+def test_every_public_name_is_there():
+    for name in sglb.__all__:
+        assert getattr(sglb, name) is not None
+    assert set(sglb.__all__) == set(dir(sglb))
+    assert sglb.__version__[0].isdigit()
+
+
+def test_ranking_is_announced_as_not_available_yet():
+    with pytest.raises(ImportError, match="ranking is not available yet"):
+        from sglb import SGLBRanker  # noqa: F401
+    with pytest.raises(AttributeError, match="no attribute 'SGLBForest'"):
+        _ = sglb.SGLBForest
+
+
+def test_importing_the_library_imports_nothing_else():
+    code = "import sys, sglb; print(sorted(set(sys.modules) & {'numpy', 'sklearn', 'rich'}))"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"
+
+
+def test_training_needs_none_of_the_optional_libraries():
+    code = (
+        "import sys;"
+        "sys.modules.update({name: None for name in ('rich', 'matplotlib', 'typer', 'pyarrow')});"
+        "import numpy as np; from sglb import SGLBRegressor; x = np.arange(20.0)[:, None];"
+        "SGLBRegressor(n_estimators=3, verbose=1).fit(x, x[:, 0]).predict(x)"
+    )
+    subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)

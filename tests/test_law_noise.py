@@ -1,0 +1,181 @@
+"""The generator: known answers, an oracle from the definition, moments, tails, independence."""
+
+import numpy as np
+import pytest
+from scipy.stats import binom, kstest, norm
+
+from law import (
+    FALSE_ALARM,
+    LEAF,
+    STRUCTURE,
+    TEST,
+    FixedStructure,
+    Restart,
+    assert_mean,
+    assert_z,
+    binary_set,
+    bits_of,
+    normals,
+    philox,
+    splits,
+    walk,
+    words,
+)
+from sglb import _core
+from sglb.losses import Softmax, Squared
+from sglb.samplers import Langevin
+
+# Random123's published vectors of philox4x32-10: counter, key, answer.
+KNOWN_ANSWERS = [
+    ("00000000 00000000 00000000 00000000", "00000000 00000000",
+     "6627e8d5 e169c58d bc57ac4c 9b00dbd8"),
+    ("ffffffff ffffffff ffffffff ffffffff", "ffffffff ffffffff",
+     "408f276d 41c83b0e a20bc7c6 6d5451fd"),
+    ("243f6a88 85a308d3 13198a2e 03707344", "a4093822 299f31d0",
+     "d16cfe09 94fdcceb 5001e420 24126ea1"),
+]  # fmt: skip
+
+
+def from_hex(text):
+    return [int(word, 16) for word in text.split()]
+
+
+@pytest.mark.parametrize(("counter", "key", "answer"), KNOWN_ANSWERS)
+def test_words_are_the_published_ones(counter, key, answer):
+    counter, key, answer = from_hex(counter), from_hex(key), from_hex(answer)
+    index, seed = counter[0] | counter[1] << 32, key[0] | key[1] << 32
+    found = words(seed, counter[2], counter[3] & 0xFF, counter[3] >> 8, index, 1)
+    assert found[0].tolist() == answer
+    assert philox(counter, key) == answer  # the oracle below is right too
+
+
+def test_words_follow_the_definition_at_any_counter():
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        seed, index = (int(x) for x in rng.integers(0, 2**64, size=2, dtype=np.uint64))
+        step, output = int(rng.integers(2**32)), int(rng.integers(2**24))
+        role = int(rng.integers(9))
+        found = words(seed, step, role, output, index, 1)[0].tolist()
+        counter = [index & 0xFFFFFFFF, index >> 32, step, role | output << 8]
+        assert found == philox(counter, [seed & 0xFFFFFFFF, seed >> 32])
+
+
+def test_a_stream_can_be_entered_anywhere_also_across_32_bits():
+    first = 2**32 - 5
+    whole = words(7, 3, TEST, 2, first, 10)
+    for i in range(10):
+        assert (words(7, 3, TEST, 2, first + i, 1)[0] == whole[i]).all()
+
+
+def test_normals_are_box_muller_of_the_first_two_words():
+    n = 200_000
+    w = words(11, 5, LEAF, 1, 0, n).astype(np.float64)
+    radius = np.sqrt(-2.0 * np.log((w[:, 0] + 0.5) / 2.0**32))
+    expected = radius * np.cos(2.0 * np.pi * (w[:, 1] / 2.0**32))
+    np.testing.assert_allclose(normals(11, 5, LEAF, 1, n), expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_threads", [2, 3, 8])
+def test_normals_are_the_same_on_any_number_of_threads(n_threads):
+    out = np.empty(100_003)
+    _core.normals(11, 5, LEAF, 1, 9, out, n_threads)
+    assert (out == normals(11, 5, LEAF, 1, len(out), first=9)).all()
+
+
+@pytest.mark.parametrize("role", [STRUCTURE, LEAF])
+def test_normals_have_the_moments_of_the_normal_law(role):
+    x = normals(2, 1, role, n=1_000_000)
+    powers = np.stack([x, x**2, x**3, x**4, x**5, x**6], axis=1)
+    assert_mean(powers, [0.0, 1.0, 0.0, 3.0, 0.0, 15.0])
+
+
+def test_normals_have_the_tails_of_the_normal_law():
+    x = normals(3, 1, STRUCTURE, n=4_000_000)
+    at = np.array([0.0, 1.0, 2.0, 3.0, 4.0, 4.5, 5.0])
+    beyond = np.array([[np.sum(x > a), np.sum(x < -a)] for a in at]).T
+    less, more = binom.cdf(beyond, len(x), norm.sf(at)), binom.sf(beyond - 1, len(x), norm.sf(at))
+    # Exact probabilities of so few or so many, two-sided, over all comparisons together.
+    assert 2 * min(less.min(), more.min()) > FALSE_ALARM / beyond.size
+    # Kolmogorov's statistic sees the body.
+    assert kstest(x[:500_000], "norm").pvalue > FALSE_ALARM
+
+
+def test_words_have_uniform_bits():
+    w = words(4, 1, TEST, 0, 0, 500_000)
+    bits = np.unpackbits(w.view(np.uint8), axis=1)  # (n, 128)
+    n = len(bits)
+    assert_z((bits.mean(axis=0) - 0.5) * 2 * np.sqrt(n), 128)
+    signs = 2.0 * bits[:, ::4] - 1.0  # every fourth bit of the four words: 496 pairs
+    pairs = (signs.T @ signs / np.sqrt(n))[np.triu_indices(32, 1)]
+    assert_z(pairs, pairs.size)
+
+
+def neighbours(n):
+    """Pairs of streams or numbers that differ in one coordinate only."""
+    a = normals(5, 1, STRUCTURE, 0, n)
+    yield "rows", a[:-1], a[1:]
+    yield "rows a block apart", a[:-1024], a[1024:]
+    yield "steps", a, normals(5, 2, STRUCTURE, 0, n)
+    yield "outputs", a, normals(5, 1, STRUCTURE, 1, n)
+    yield "seeds", a, normals(6, 1, STRUCTURE, 0, n)
+    yield "high half of seeds", a, normals(5 + 2**32, 1, STRUCTURE, 0, n)
+    for role in range(1, 9):
+        yield f"structure and role {role}", a, normals(5, 1, role, 0, n)
+    yield "leaf and subsample", normals(5, 1, 1, 0, n), normals(5, 1, 2, 0, n)
+
+
+def test_neighbouring_numbers_are_independent_in_value_size_and_sign():
+    for what, x, y in neighbours(400_000):
+        pairs = np.stack([x * y, (x**2 - 1) * (y**2 - 1), x * (y**2 - 1), (x**2 - 1) * y], axis=1)
+        try:
+            assert_mean(pairs, 0.0)
+        except AssertionError as error:
+            raise AssertionError(f"{what}: {error}") from error
+
+
+def test_no_counter_is_shared_between_roles_outputs_or_steps():
+    seen = set()
+    for role in range(9):
+        for output in range(3):
+            for step in range(3):
+                seen.update(map(tuple, words(1, step, role, output, 0, 64).tolist()))
+    assert len(seen) == 9 * 3 * 3 * 64
+
+
+def test_the_structure_search_sees_the_gradient_plus_its_own_noise():
+    rng = np.random.default_rng(1)
+    n, sigma = 3000, 1.7
+    gradient, weight = rng.normal(size=(3, n)), rng.uniform(0.0, 2.0, size=n)
+    packed = np.empty((3, n), dtype=np.int64)
+    largest, heaviest = float(np.abs(gradient).max()), float(weight.max())
+    scale, weight_scale = _core.quantise(
+        gradient, weight, None, sigma, largest, heaviest, 8, 4, packed, 1
+    )
+    zeta = np.stack([normals(8, 4, STRUCTURE, k, n) for k in range(3)])
+    exact = weight * gradient + sigma * np.sqrt(weight) * zeta
+    assert np.abs((packed >> 32) / scale - exact).max() < 1.0 / scale
+    assert np.abs((packed & 0xFFFFFFFF) / weight_scale - weight).max() < 1.0 / weight_scale
+    # Rounding is random and unbiased, and fine against the noise.
+    assert_mean(((packed >> 32) / scale - exact).ravel(), 0.0)
+    assert 1.0 / scale < 1e-3 * sigma
+
+
+@pytest.mark.parametrize("loss", [Squared(), Softmax(3)])
+def test_a_leaf_gets_its_own_normal_over_the_root_of_its_size(loss):
+    sizes = np.array([1, 2, 3, 7])
+    leaf = np.repeat(np.arange(4), sizes)
+    y = np.zeros(len(leaf))
+    rows = binary_set(bits_of(leaf, 2), y)
+    raw = np.zeros((loss.n_outputs, len(y)))
+    runs = [
+        walk(rows, loss, Langevin(0.2, t, 0.1), FixedStructure(splits(0, 1)), Restart(raw), 3)
+        for t in (0.0, 0.5)
+    ]
+    noise = runs[1].values - runs[0].values
+    sigma = np.sqrt(2.0 * 0.5 / 0.2)
+    for step in range(3):
+        for k in range(loss.n_outputs):
+            xi = normals(1, step, LEAF, k, 4)
+            np.testing.assert_allclose(
+                noise[step, :, k], -0.2 * sigma * xi / np.sqrt(sizes), rtol=0, atol=1e-12
+            )

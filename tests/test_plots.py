@@ -1,0 +1,117 @@
+import sys
+
+import numpy as np
+import pytest
+
+from sglb import plots
+
+PNG = b"\x89PNG\r\n"
+
+
+def curves():
+    generator = np.random.default_rng(0)
+    return {
+        name: 0.5 - 0.01 * place + 0.01 * generator.standard_normal((5, 40))
+        for place, name in enumerate(["one", "two", "three"])
+    }
+
+
+def texts(figure):
+    axes = figure.axes[0]
+    return [text.get_text() for text in axes.texts] + [axes.get_title(loc="left")]
+
+
+def test_error_curves_draw_one_named_line_and_band_a_method():
+    figure = plots.error_curves(curves(), title="A title", subtitle="and more")
+    axes = figure.axes[0]
+    assert len(axes.lines) == len(axes.collections) == 3
+    assert {"one", "two", "three", "A title", "and more"} <= set(texts(figure))
+    assert axes.get_xlabel()
+    assert axes.get_ylabel()
+    assert np.allclose(axes.lines[0].get_ydata(), curves()["one"].mean(axis=0))
+
+
+def test_the_band_is_one_standard_error_wide_on_either_side():
+    values = curves()["one"]
+    band = plots.error_curves({"one": values}).axes[0].collections[0]
+    heights = band.get_paths()[0].vertices[:, 1]
+    mean, error = values.mean(axis=0), values.std(axis=0, ddof=1) / np.sqrt(5)
+    assert np.isclose(heights.max(), (mean + error).max())
+    assert np.isclose(heights.min(), (mean - error).min())
+
+
+def test_the_first_steps_do_not_flatten_the_rest_of_the_picture():
+    values = np.full((3, 1000), 0.4)
+    values[:, 0] = 5.0
+    assert plots.error_curves({"one": values}).axes[0].get_ylim()[1] < 0.5
+
+
+def test_importances_show_the_largest_first_from_the_top():
+    figure = plots.importances(["a", "b", "c"], [0.2, 0.5, 0.3], top=2)
+    axes = figure.axes[0]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["c", "b"]
+    assert [bar.get_width() for bar in axes.patches] == [0.3, 0.5]
+    assert "share of the total gain, 1 smaller ones not shown" in texts(figure)
+
+
+def test_importances_refuse_names_that_do_not_fit():
+    with pytest.raises(ValueError, match=r"2 names do not fit importances of shape \(3,\)"):
+        plots.importances(["a", "b"], [1, 2, 3])
+
+
+def test_training_curves_draw_a_line_a_set_and_mark_the_best_step():
+    scores = {
+        "training": {"loss": [3, 2, 1]},
+        "validation": {"loss": [3, 1, 2], "error": [1, 1, 0]},
+    }
+    figure = plots.training_curves(scores, best_iteration=2)
+    axes = figure.axes[0]
+    assert axes.get_ylabel() == "loss"
+    assert [line.get_xdata()[0] for line in axes.lines] == [1, 1, 2]
+    assert {"training", "validation"} <= set(texts(figure))
+    only = plots.training_curves(scores, metric="error").axes[0]
+    assert len(only.lines) == 1
+
+
+@pytest.mark.parametrize("scores", [{}, {"validation": {"loss": [1.0]}}])
+def test_training_curves_refuse_a_metric_that_is_not_there(scores):
+    with pytest.raises(ValueError, match="not in evals_result"):
+        plots.training_curves(scores, metric="auc")
+
+
+def test_nothing_to_draw_is_an_error():
+    with pytest.raises(ValueError, match="nothing to draw"):
+        plots.error_curves({})
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_labels_are_moved_apart_no_further_than_needed(seed):
+    generator = np.random.default_rng(seed)
+    heights = generator.uniform(0, 1, size=6)
+    placed = plots._apart(heights, 0.1)
+    order = np.argsort(heights)
+    assert np.all(np.diff(placed[order]) >= 0.1 - 1e-12)
+    assert np.isclose(placed.mean(), heights.mean())
+    far = np.arange(6.0)
+    assert np.allclose(plots._apart(far, 0.1), far)
+
+
+def test_figures_are_saved_whole_and_leave_pyplot_alone(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)  # importing it now fails
+    path = tmp_path / "figure.png"
+    plots.save(plots.error_curves(curves()), path)
+    assert path.read_bytes().startswith(PNG)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_figure_that_cannot_be_saved_leaves_nothing_behind(tmp_path):
+    figure = plots.error_curves(curves())
+    with pytest.raises(ValueError, match="nonsense"):
+        plots.save(figure, tmp_path / "figure.nonsense")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_matplotlib_plots_say_how_to_install_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(ImportError, match=r'pip install "sglb\[plots\]"'):
+        plots.error_curves(curves())

@@ -1,0 +1,269 @@
+"""Parameters: what is allowed, what "auto" stands for, what is refused before training."""
+
+import math
+
+import numpy as np
+import pytest
+
+from sglb import SGLBClassifier, _core
+from sglb.losses import get_loss
+from sglb.samplers import Langevin, Move, Plain, Stochastic
+from sglb.settings import (
+    RULES,
+    Size,
+    auto_learning_rate,
+    auto_shrink_rate,
+    check_parameters,
+    draw_seed,
+    n_threads,
+    resolve,
+    structure_rows,
+)
+
+LOGISTIC, SLA, SQUARED = get_loss("logistic"), get_loss("sla"), get_loss("squared")
+DEFAULTS = SGLBClassifier().get_params()
+
+
+def settings(loss=LOGISTIC, n_rows=1000, total_weight=1000.0, square=1.0, unit=1.0, **changes):
+    parameters = DEFAULTS | {"random_state": 0} | changes
+    check_parameters(parameters)
+    return resolve(parameters, loss, Size(n_rows, total_weight, unit, square))
+
+
+def test_every_parameter_has_a_rule_but_those_that_have_their_own_judge():
+    assert set(DEFAULTS) - set(RULES) == {"loss", "random_state"}
+
+
+def test_defaults_are_allowed():
+    check_parameters(DEFAULTS)
+
+
+WRONG = {
+    "n_estimators": [0, -1, 1.5, "10", True, None],
+    "learning_rate": [0, -0.1, 10**400, math.nan, math.inf, "fast", None, True],
+    "max_depth": [0, 17, 2.0, None],
+    "max_bins": [1, 256, "64"],
+    "sampler": ["hmc", None, 3],
+    "temperature": [-1e-9, "hot", math.inf],
+    "shrink_rate": [-1, "none", math.nan],
+    "subsample": [0.0, 1.1, -0.5, "auto"],
+    "structure_sample": [0, 0.0, 1.5, -3, "all"],
+    "random_strength": [-1, "auto"],
+    "leaf_method": ["Newton", None],
+    "l2_regularization": [-1, "none"],
+    "init": [0, "zeros"],
+    "categorical_features": [[0], "all"],
+    "class_weight": ["even", [1, 2]],
+    "early_stopping_rounds": [0, "10", 1.0],
+    "n_jobs": [0, -2, 1.0],
+    "verbose": [-1, "yes"],
+}
+
+
+@pytest.mark.parametrize(("name", "value"), [(n, v) for n, vs in WRONG.items() for v in vs])
+def test_a_wrong_value_is_refused_with_name_value_and_what_is_allowed(name, value):
+    with pytest.raises(ValueError, match=name) as error:
+        check_parameters({name: value})
+    assert f"{name}={value!r} is not allowed; use " in str(error.value)
+    assert RULES[name].allowed in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("n_estimators", np.int64(10)),
+        ("learning_rate", np.float32(0.5)),
+        ("learning_rate", 1),
+        ("temperature", 0),
+        ("structure_sample", np.float64(0.5)),
+        ("structure_sample", 100),
+        ("structure_sample", 1.0),
+        ("sampler", Plain(0.1)),
+        ("class_weight", {"a": 1}),
+        ("verbose", True),
+        ("n_jobs", -1),
+    ],
+)
+def test_a_right_value_of_any_number_type_is_allowed(name, value):
+    check_parameters({name: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "leaf_method"),
+    [
+        ("logistic", "newton"),
+        ("squared", "newton"),
+        ("poisson", "newton"),
+        ("huber", "gradient"),
+        ("absolute", "gradient"),
+        ("quantile", "gradient"),
+        ("sla", "gradient"),
+        ("savage", "gradient"),
+        ("cauchy", "gradient"),
+        ("welsch", "gradient"),
+    ],
+)
+def test_leaves_are_newton_for_convex_losses_whose_curvature_does_not_vanish(name, leaf_method):
+    chosen = settings(get_loss(name))
+    assert chosen.leaf_method == leaf_method
+    assert chosen.l2 == (3.0 if leaf_method == "newton" else 0.0)
+
+
+def test_newton_leaves_are_refused_for_a_loss_without_a_fitting_hessian():
+    with pytest.raises(ValueError, match=r"leaf_method='newton' needs a loss.*'sla' has not"):
+        settings(SLA, leaf_method="newton")
+
+
+def rate(count, steps, loss, leaf_method, curvature=1.0):
+    size = Size(int(count), count, curvature=curvature)
+    return auto_learning_rate(size, steps, loss, leaf_method)
+
+
+def test_the_learning_rate_grows_with_rows_and_falls_with_steps():
+    newton = rate(10_000, 1000, LOGISTIC, "newton")
+    assert newton == pytest.approx(math.exp(0.246 * math.log(10_000) - 5.127))
+    assert rate(100_000, 1000, LOGISTIC, "newton") > newton
+    assert rate(10_000, 2000, LOGISTIC, "newton") < newton
+    assert rate(10_000, 1000, SLA, "gradient") == 0.1
+
+
+def test_a_gradient_step_is_divided_by_the_curvature_at_the_start():
+    newton = rate(10_000, 1000, LOGISTIC, "newton")
+    assert rate(10_000, 1000, LOGISTIC, "gradient", 0.2) == pytest.approx(5 * newton)
+    # ... but by no less than a tenth of the largest curvature, 1/4.
+    assert rate(10_000, 1000, LOGISTIC, "gradient", 0.001) == pytest.approx(40 * newton)
+
+
+@pytest.mark.parametrize("count", [1e-9, 1, 1e12])
+@pytest.mark.parametrize("steps", [1, 10, 10**7])
+def test_the_learning_rate_stays_within_reason(count, steps):
+    for leaf_method in ("gradient", "newton"):
+        assert 0.005 <= rate(count, steps, LOGISTIC, leaf_method) <= 0.5
+
+
+def test_noise_and_shrinking_are_larger_for_losses_with_many_optima():
+    assert (settings(LOGISTIC).temperature, settings(SLA).temperature) == (1e-5, 1e-3)
+    assert (auto_shrink_rate(LOGISTIC), auto_shrink_rate(SLA)) == (1e-5, 1e-3)
+
+
+def test_the_temperature_of_a_regression_follows_the_scale_of_the_target():
+    assert settings(SQUARED, square=1e-8).temperature == pytest.approx(1e-13)
+    assert settings(get_loss("cauchy"), square=4.0).temperature == pytest.approx(4e-3)
+    assert settings(LOGISTIC, square=1e-8).temperature == 1e-5
+    assert settings(SQUARED, square=1e-8, temperature=1.0).temperature == 1.0
+
+
+def test_weights_normalised_to_any_sum_mean_the_same():
+    one = settings(total_weight=1000.0)
+    other = settings(total_weight=1.0, unit=1e-3)
+    assert other.learning_rate == pytest.approx(one.learning_rate)
+    assert other.temperature == pytest.approx(1e-3 * one.temperature)
+    assert other.l2 == pytest.approx(1e-3 * one.l2)
+
+
+def test_auto_parameters_follow_the_sum_of_weights_not_the_number_of_rows():
+    assert (
+        settings(n_rows=10, total_weight=500.0).learning_rate
+        == settings(n_rows=500, total_weight=500.0).learning_rate
+    )
+
+
+def test_names_become_samplers_with_the_numbers_given():
+    rates = {"learning_rate": 0.2}
+    langevin = {"sampler": "langevin", "temperature": 0.5, "shrink_rate": 0.25, "subsample": 0.5}
+    assert settings(**rates, **langevin).sampler == Langevin(0.2, 0.5, 0.25, 0.5)
+    assert settings(**rates, sampler="plain").sampler == Plain(0.2)
+    assert settings(**rates, sampler="stochastic", subsample=0.5).sampler == Stochastic(0.2, 0.5)
+    assert settings(**rates).sampler == Langevin(0.2, 1e-5, 1e-5, 1.0)
+
+
+def test_the_numbers_of_a_sampler_object_are_the_fitted_ones():
+    chosen = settings(sampler=Langevin(0.2, 0.5, 0.25))
+    assert (chosen.learning_rate, chosen.temperature, chosen.shrink_rate) == (0.2, 0.5, 0.25)
+
+
+def test_the_numbers_of_a_users_sampler_follow_from_its_first_move():
+    class Cooling:
+        def move(self, step):
+            return Move(learning_rate=0.1, noise=2.0 / (1 + step), shrink=0.99)
+
+    chosen = settings(sampler=Cooling())
+    assert chosen.temperature == pytest.approx(0.2)  # sigma^2 eps / 2
+    assert chosen.shrink_rate == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"sampler": Plain(0.1), "learning_rate": 0.2},
+        {"sampler": Langevin(0.1, 1.0, 0.1), "temperature": 1.0},
+        {"sampler": Plain(0.1), "subsample": 0.5},
+        {"sampler": "plain", "temperature": 1.0},
+        {"sampler": "plain", "subsample": 0.5},
+        {"sampler": "stochastic", "shrink_rate": 0.1},
+    ],
+)
+def test_parameters_without_effect_are_refused(changes):
+    name = next(name for name in changes if name != "sampler")
+    with pytest.raises(ValueError, match=f"{name}=.* has no effect"):
+        settings(**changes)
+
+
+@pytest.mark.parametrize(
+    ("loss", "changes"),
+    [
+        (SQUARED, {"leaf_method": "gradient", "learning_rate": 2.0}),
+        (SQUARED, {"leaf_method": "gradient", "learning_rate": 1.5, "shrink_rate": 0.5}),
+        (LOGISTIC, {"leaf_method": "newton", "learning_rate": 2.0}),
+        (SLA, {"learning_rate": 0.5, "shrink_rate": 2.0}),
+    ],
+)
+def test_parameters_that_make_the_chain_diverge_are_refused(loss, changes):
+    with pytest.raises(ValueError, match=r"diverge|product below 1"):
+        settings(loss, **changes)
+
+
+@pytest.mark.parametrize(
+    ("loss", "changes"),
+    [
+        (SQUARED, {"leaf_method": "gradient", "learning_rate": 1.9}),
+        (LOGISTIC, {"leaf_method": "gradient", "learning_rate": 4.0}),
+        (SLA, {"learning_rate": 1.0, "shrink_rate": 0.5}),
+    ],
+)
+def test_bold_parameters_of_a_stable_chain_are_allowed(loss, changes):
+    settings(loss, **changes)
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "sample", "rows"),
+    [
+        (10, "auto", 10),
+        (50_000, "auto", 50_000),
+        (100_000, "auto", 50_000),
+        (1_000_000, "auto", 100_000),
+        (10_000_000, "auto", 200_000),
+        (10, 0.5, 5),
+        (10, 1.0, 10),
+        (10, 0.001, 1),
+        (10, 3, 3),
+        (10, 30, 10),
+    ],
+)
+def test_structure_rows_are_all_for_small_data_then_a_tenth(n_rows, sample, rows):
+    assert structure_rows(n_rows, sample) == rows
+
+
+def test_threads_are_all_cores_unless_told():
+    assert n_threads(None) == n_threads(-1) == _core.available_threads() >= 1
+    assert n_threads(3) == 3
+
+
+def test_a_seed_has_64_bits_and_repeats_for_the_same_state():
+    seeds = {draw_seed(state) for state in range(50)}
+    assert len(seeds) == 50
+    assert max(seeds) > 2**60
+    assert draw_seed(7) == draw_seed(np.random.RandomState(7))
+    assert draw_seed(None) != draw_seed(None)
+    state = np.random.RandomState(7)
+    assert draw_seed(state) != draw_seed(state)

@@ -1,0 +1,123 @@
+"""The package as others get it: a wheel, installed into an empty environment or built for an old
+processor. Builds take most of a minute each; the environment's packages come from the index.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.wheel
+
+REPOSITORY = Path(__file__).parent.parent
+
+
+def run(*command, cwd):
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "VIRTUAL_ENV"))}
+    done = subprocess.run(
+        [str(part) for part in command],
+        cwd=cwd,
+        env=clean,
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def build_wheel(folder, *options):
+    # A build directory of its own: the editable install's must not be touched.
+    here = f"--config-settings=build-dir={folder / 'build'}"
+    wheels = folder / "wheels"
+    pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", "--no-deps")
+    run(*pip, "--wheel-dir", wheels, here, *options, REPOSITORY, cwd=folder)
+    (wheel,) = wheels.glob("*.whl")
+    return wheel
+
+
+TRAIN = """
+    import json
+    import numpy as np
+    import sglb
+    from sglb import _core, SGLBClassifier, SGLBRegressor, load
+    X = np.random.default_rng(0).normal(size=(500, 4))
+    model = SGLBClassifier(n_estimators=50, random_state=0).fit(X, X[:, 0] * X[:, 1] > 0)
+    model.save("model.sglb")
+    accuracy = load("model.sglb").score(X, X[:, 0] * X[:, 1] > 0)
+    r2 = SGLBRegressor(n_estimators=50, random_state=0).fit(X, X[:, 0]).score(X, X[:, 0])
+    print(json.dumps([sglb.__file__, _core.__file__, accuracy > 0.8, r2 > 0.5]))
+"""
+
+
+def test_the_wheel_works_in_an_empty_environment(tmp_path):
+    wheel = build_wheel(tmp_path)
+    files = zipfile.ZipFile(wheel).namelist()
+    assert {"sglb/py.typed", "sglb/_core.pyi", "sglb/__init__.py"} <= set(files)
+    assert not [name for name in files if not name.startswith(("sglb/", "sglb-"))]
+    environment = tmp_path / "environment"
+    venv.create(environment, with_pip=True)
+    python = environment / "bin" / "python"
+    pip = (python, "-m", "pip", "--disable-pip-version-check", "install", "--quiet")
+    run(*pip, wheel, cwd=tmp_path)
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    answer = run(python, "-c", textwrap.dedent(TRAIN), cwd=outside)
+    package, core, *good = json.loads(answer)
+    assert Path(package).is_relative_to(environment)
+    assert Path(core).is_relative_to(environment)
+    assert good == [True, True]
+
+
+DIGEST = """
+    import hashlib, importlib.util, sys
+    import numpy as np
+    import sglb
+    if len(sys.argv) > 1:
+        spec = importlib.util.spec_from_file_location("sglb._core", sys.argv[1])
+        core = importlib.util.module_from_spec(spec)
+        sys.modules["sglb._core"] = sglb._core = core
+        spec.loader.exec_module(core)
+    from sglb import _core
+    from sglb.boosting import LeafRule, boost
+    from sglb.bins import Bins
+    from sglb.ensemble import Ensemble
+    from sglb.losses import LOSSES, get_loss
+    from sglb.samplers import Langevin
+    from sglb.structure import GreedySearch
+    from sglb.training_set import TrainingSet
+    assert len(sys.argv) == 1 or _core.__file__ == sys.argv[1]
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1003, 5))
+    bins = Bins.fit(X, 32)
+    y = (X[:, 0] + X[:, 1] > 0).astype(float)
+    for name in LOSSES:
+        loss = get_loss(name, n_classes=2)
+        for method in ("gradient", "newton") if loss.has_hessian else ("gradient",):
+            ensemble = boost(
+                TrainingSet.build(bins.encode(X), bins.n_codes, y, 0.5 + y),
+                loss, Langevin(0.1, 1.0, 0.01, subsample=0.8), GreedySearch(5),
+                LeafRule(method), Ensemble(bins, 5, np.zeros(loss.n_outputs)), n_steps=20, seed=1,
+            )
+            digest = hashlib.sha256(ensemble.predict(X).tobytes())
+            for array in ensemble.arrays().values():
+                digest.update(array.tobytes())
+            print(name, method, digest.hexdigest())
+"""
+
+
+def test_a_build_without_newer_instructions_gives_the_same_bits(tmp_path):
+    baseline = "--config-settings=cmake.define.SGLB_BASELINE=ON"
+    wheel = build_wheel(tmp_path, "--no-build-isolation", baseline)
+    zipfile.ZipFile(wheel).extractall(tmp_path)
+    (core,) = (tmp_path / "sglb").glob("_core*.so")
+    script = textwrap.dedent(DIGEST)
+    expected = run(sys.executable, "-c", script, cwd=tmp_path.parent)
+    assert len(expected.splitlines()) >= 11
+    assert run(sys.executable, "-c", script, core, cwd=tmp_path.parent) == expected

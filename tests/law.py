@@ -92,7 +92,7 @@ def splits(*features):
     """A structure that splits binary features."""
     n = len(features)
     return Structure(
-        np.array(features, dtype=np.int32), np.zeros(n, np.uint8), np.ones(n, np.uint8), np.zeros(n)
+        np.array(features, dtype=np.int32), np.zeros(n, np.uint8), np.ones(n, np.uint8)
     )
 
 
@@ -141,7 +141,7 @@ class OneOf:
 class Forgetful(Ensemble):
     """An ensemble that keeps no trees: a chain of a million steps needs no memory."""
 
-    def append(self, structure, values, shrink):
+    def append(self, structure, values, gains, shrink):
         pass
 
 

@@ -26,10 +26,17 @@ def make_codes(rng, n_rows, n_codes):
     return columns, (columns == 0).any(axis=1)
 
 
-def make_weight(rng, n_rows):
-    """Weights with zeros, repeated and odd values; never all zero."""
-    weight = rng.choice([0.0, 0.5, 1.0, 2.0, 3.7], n_rows)
-    weight[:1] = 1.0
+WEIGHTS = {
+    "whole": [0.0, 1.0, 2.0, 7.0],
+    "odd": [0.0, 0.5, 1.0, 2.0, 3.7],
+    "huge": [0.0, 1e9, 3e12],
+}
+
+
+def make_weight(rng, n_rows, kind="odd"):
+    """Weights with zeros, never all zero."""
+    weight = rng.choice(WEIGHTS[kind], n_rows)
+    weight[:1] = WEIGHTS[kind][1]
     return weight
 
 

@@ -73,13 +73,11 @@ def core_normals(seed, step, role, output, n):
 
 
 def stretch_rows(n_rows, n, seed, step, role):
-    """One row from each of n equal stretches of 0..n_rows, in 32.32 fixed point."""
-    length = -(-(n_rows << 32) // n) if n else 0
-    first_words = words(seed, step, role, 0, 0, n)[:, 0]
-    rows = []
-    for k, word in enumerate(first_words.tolist()):
-        begin, end = k * length >> 32, (k + 1) * length >> 32
-        rows.append(begin + ((end - begin) * word >> 32))
+    """The row at a random point of each of n equal stretches of 0..n_rows, in 32.32 fixed point."""
+    length = (n_rows << 32) // n if n else 0
+    points = words(seed, step, role, 0, 0, n)[:, 0].tolist()
+    whole, part = length >> 32, length & 0xFFFFFFFF
+    rows = [(k * length + whole * u + (part * u >> 32)) >> 32 for k, u in enumerate(points)]
     return np.array(rows, dtype=np.uint32)
 
 
@@ -88,10 +86,10 @@ def structure_rows(n_rows, n, seed, step):
     return stretch_rows(n_rows, n, seed, step, ROWS)
 
 
-def subsample(values, rate, seed, step):
-    """values (K, N): each row kept with probability `rate` and divided by it."""
-    kept = unit(words(seed, step, SUBSAMPLE, 0, 0, values.shape[1])[:, 0]) < rate
-    return values * np.where(kept, 1.0 / rate, 0.0)
+def subsample(gradient, rate, seed, step):
+    """gradient (K, N): each row kept with probability `rate` and divided by it."""
+    kept = unit(words(seed, step, SUBSAMPLE, 0, 0, gradient.shape[1])[:, 0]) < rate
+    return gradient * np.where(kept, 1.0 / rate, 0.0)
 
 
 # ----------------------------------------------------------------------------------------- bins
@@ -194,39 +192,91 @@ def largest(values):
     return float(np.abs(values).max(initial=0.0))
 
 
-def quantise_scales(n, sigma, largest_gradient, largest_weight, weighted):
-    """As fine as sums over n rows below 2^31 allow, and at most 2^20 steps."""
-    steps = max(1.0, min(2.0**20, (2**31 - 1) // max(n, 1)) - 1.0)
+class WeightFacts(NamedTuple):
+    """The weight of an ordinary row; in that unit the largest weight and the sum of weights."""
+
+    unit: float
+    largest: float
+    total: float
+
+
+def weight_facts(weight, n_rows):
+    """Facts of weights (N,) or of none. The unit is 1 for multiplicities, else the mean."""
+    if weight is None:
+        return WeightFacts(1.0, 1.0, float(n_rows))
+    heaviest = weight.max(initial=0.0)
+    unit = 1.0
+    if heaviest >= 2**20 or (weight != np.round(weight)).any():
+        unit = (weight / heaviest).mean() * heaviest
+    return WeightFacts(unit, heaviest / unit, (weight / unit).sum())
+
+
+def power_of_two(x):
+    """The largest power of two that is at most x, and at most 2^1000; 0 for 0."""
+    if x == math.inf:
+        return 2.0**1000
+    return 2.0 ** min(1000, math.frexp(x)[1] - 1) if x > 0.0 else 0.0
+
+
+class Scales(NamedTuple):
+    """Powers of two that a gradient and a weight, in units, are multiplied with."""
+
+    gradient: float
+    weight: float
+    fine: bool  # 19 bits a row or more: rounding to the nearest is good enough
+
+
+def quantise_scales(n, sampled, sigma, largest_gradient, weighted, facts):
+    """As fine as sums over n rows below 2^31 allow, and at most 2^20 steps for one row."""
+    n = max(n, 1)
+    total = float(n)
+    if weighted:
+        total = n * facts.largest if sampled else facts.total
     largest_normal = 6.7638
-    bound = largest_weight * largest_gradient + sigma * math.sqrt(largest_weight) * largest_normal
+    noise = sigma / math.sqrt(facts.unit) * largest_normal
+    room = 2.0**31 - 1 - n - 2**12  # what rounding may add
+    # sum |w g + noise sqrt(w)| <= W g + noise sqrt(n W)
+    sums = total * largest_gradient + noise * math.sqrt(n * total)
+    row = largest_gradient + noise
+    room, most = np.float64([room, 2.0**20])
+    with np.errstate(over="ignore", divide="ignore"):
+        fine = power_of_two(most / row) if row > 0.0 else 0.0
+        gradient = min(fine, power_of_two(room / sums)) if sums > 0.0 else 0.0
+        weight = 1.0
+        if weighted:
+            weight = min(power_of_two(room / total), power_of_two(most / facts.largest))
+    return Scales(gradient, weight, gradient == fine)
 
-    def scale(bound):  # finite even where the bound is next to zero
-        return min(float(np.float64(steps) / bound), 2.0**1000) if bound > 0.0 else 0.0
 
-    return scale(bound), scale(largest_weight) if weighted else 1.0
+def quantise(gradient, weight, rows, sigma, largest_gradient, seed, step):
+    """Words (K, n) of round(scale w (g + sigma / sqrt(w) zeta)) << 32 + round(scale_w w).
 
-
-def quantise(gradient, weight, rows, sigma, largest_gradient, largest_weight, seed, step):
-    """Words (K, n) of round(scale (w g + sigma sqrt(w) zeta)) << 32 + round(scale_w w); scales.
-
-    The gradient is rounded up with the probability of its fractional part; a positive weight is
-    at least 1.
+    Fine scales round a row's gradient to the nearest integer before its weight multiplies it, as
+    repetition would; coarse ones round up with the probability of the fractional part. A positive
+    weight is at least 1. Returns also what a weighted gradient and a weight are multiplied with.
     """
     n_outputs, n_rows = gradient.shape
-    rows = np.arange(n_rows) if rows is None else rows
-    w = np.ones(len(rows)) if weight is None else weight[rows]
-    scale, weight_scale = quantise_scales(
-        len(rows), sigma, largest_gradient, largest_weight, weight is not None
-    )
-    mass = np.where(w > 0.0, np.maximum(1.0, w * weight_scale), 0.0)
+    facts = weight_facts(weight, n_rows)
+    sampled = rows is not None
+    rows = rows if sampled else np.arange(n_rows)
+    weighted = weight is not None
+    scales = quantise_scales(len(rows), sampled, sigma, largest_gradient, weighted, facts)
+    w = weight[rows] / facts.unit if weighted else np.ones(len(rows))
+    mass = np.where(w > 0.0, np.maximum(1.0, w * scales.weight), 0.0)
+    noise = sigma / math.sqrt(facts.unit)
     packed = np.empty((n_outputs, len(rows)), dtype=np.int64)
     for k in range(n_outputs):
-        zeta = core_normals(seed, step, STRUCTURE, k, n_rows)[rows]
-        uniform = unit(words(seed, step, STRUCTURE, k, 0, n_rows)[rows, 2])
-        value = w * gradient[k, rows] + sigma * np.sqrt(w) * zeta
-        q = np.rint(value * scale + (uniform - 0.5)).astype(np.int64)
-        packed[k] = (q << 32) + np.rint(mass).astype(np.int64)
-    return packed, (scale, weight_scale)
+        value = gradient[k, rows].copy()
+        if noise > 0.0:
+            zeta = core_normals(seed, step, STRUCTURE, k, n_rows)[rows]
+            value[w > 0] += (noise / np.sqrt(w[w > 0])) * zeta[w > 0]
+        if scales.fine:
+            q = np.rint(w * np.rint(value * scales.gradient))
+        else:
+            uniform = unit(words(seed, step, STRUCTURE, k, 0, n_rows)[rows, 2])
+            q = np.rint(w * value * scales.gradient + (uniform - 0.5))
+        packed[k] = (q.astype(np.int64) << 32) + np.rint(mass).astype(np.int64)
+    return packed, (scales.gradient / facts.unit, scales.weight / facts.unit)
 
 
 class Structure(NamedTuple):
@@ -235,7 +285,6 @@ class Structure(NamedTuple):
     features: np.ndarray
     lows: np.ndarray
     highs: np.ndarray
-    gains: np.ndarray
 
 
 def unpack(packed):
@@ -271,11 +320,7 @@ def search(codes, n_codes, has_missing, packed, max_depth, l2, random_strength, 
     """
     q, w = unpack(packed)
     leaf = np.zeros(packed.shape[1], dtype=np.int64)
-    splits, gains = [], []
-    before = 0.0
-    for k in range(len(packed)):
-        if w[k].sum() > 0:
-            before += float(q[k].sum()) * float(q[k].sum()) / (float(w[k].sum()) + l2)
+    splits = []
     # What random_strength is relative to: the root mean square of a row's gradient.
     scale = math.sqrt(float((q * q).sum()) / float(w.sum())) if w.sum() > 0 else 0.0
     noise_scale = scale * random_strength
@@ -293,20 +338,17 @@ def search(codes, n_codes, has_missing, packed, max_depth, l2, random_strength, 
                     if random_strength > 0.0:
                         rank = math.sqrt(score) + noise_scale * noise[512 * f + 2 * b + low]
                     if rank > best_rank:
-                        best, best_rank = (f, low, b, score, left), rank
+                        best, best_rank = (f, low, b, left), rank
         if best is None:
             break
-        f, low, b, score, left = best
+        f, low, b, left = best
         splits.append((f, low, b))
-        gains.append(score - before)
-        before = score
         leaf = leaf | (~left).astype(np.int64) << depth
     features, lows, highs = zip(*splits, strict=True) if splits else ((), (), ())
     return Structure(
         np.array(features, np.int32),
         np.array(lows, np.uint8),
         np.array(highs, np.uint8),
-        np.array(gains, np.float64),
     )
 
 
@@ -320,29 +362,23 @@ class Growth:
     random_strength: float = 0.0
 
 
-def grow(columns, n_codes, has_missing, gradient, weight, bounds, sigma, growth, seed, step):
-    """Structure of noisy gradients (K, N) on a sample of the rows; gains as if of all rows.
-
-    `bounds` are the largest absolute gradient and the largest weight.
-    """
+def grow(columns, n_codes, has_missing, gradient, weight, largest_gradient, sigma, growth, *where):
+    """Structure of noisy gradients (K, N) on a sample of the rows; `where` is seed and step."""
     n_rows = gradient.shape[1]
     n = n_rows if growth.structure_rows is None else min(n_rows, growth.structure_rows)
-    rows = np.arange(n_rows) if n == n_rows else structure_rows(n_rows, n, seed, step)
-    packed, (scale, weight_scale) = quantise(gradient, weight, rows, sigma, *bounds, seed, step)
+    rows = None if n == n_rows else structure_rows(n_rows, n, *where)
+    packed, (_, weight_scale) = quantise(gradient, weight, rows, sigma, largest_gradient, *where)
     share = n / n_rows if n_rows else 1.0
-    found = search(
-        to_rows(columns)[rows],
+    return search(
+        to_rows(columns)[slice(None) if rows is None else rows],
         n_codes,
         has_missing,
         packed,
         growth.max_depth,
         growth.l2 * weight_scale * share,
         growth.random_strength,
-        seed,
-        step,
+        *where,
     )
-    in_words = scale * scale * share
-    return found._replace(gains=found.gains * (weight_scale / in_words if in_words else 0.0))
 
 
 # --------------------------------------------------------------------------------------- leaves
@@ -377,6 +413,22 @@ def leaf_values(leaf, n_leaves, gradient, hessian, weight, learning_rate, sigma,
     return values
 
 
+def gains(leaf, depth, gradient, weight, l2):
+    """What each split adds to the sum over nodes of G^2 / (W + l2), on all rows."""
+    weight = np.ones(gradient.shape[1]) if weight is None else weight
+
+    def score(level):
+        node = leaf & ((1 << level) - 1)
+        W = np.bincount(node, weights=weight, minlength=1 << level)
+        total = 0.0
+        for g in gradient:
+            G = np.bincount(node, weights=weight * g, minlength=1 << level)
+            total += (G[W > 0] ** 2 / (W[W > 0] + l2)).sum()
+        return total
+
+    return np.diff([score(level) for level in range(depth + 1)])
+
+
 def add_tree(raw, leaf, values, shrink, offset):
     """raw <- offset + shrink (raw - offset) + tree, with the offset's share in the leaf values."""
     steps = values + (1.0 - shrink) * offset
@@ -409,42 +461,53 @@ def predict(x, thresholds, n_thresholds, features, lows, highs, depths, values, 
 # ----------------------------------------------------------------------------------------- step
 
 
+class Step(NamedTuple):
+    """What one step of a chain gives."""
+
+    structure: Structure
+    values: np.ndarray  # (2^depth, K)
+    gains: np.ndarray  # (depth,)
+    raw: np.ndarray  # (K, N)
+
+
 def take_step(problem, raw, gradient, hessian, move, growth, leaf_l2, offset, seed, step):
     """One step of the chain from raw (K, N), given the loss's derivatives there.
 
     `problem` has code_columns, n_codes, has_missing and weight; `move` learning_rate, noise,
-    shrink and subsample. Returns structure, leaf values and the new raw.
+    shrink and subsample.
     """
-    bounds = (
-        largest(gradient) / move.subsample,
-        largest(np.ones(1) if problem.weight is None else problem.weight),
-    )
+    bound = largest(gradient) / move.subsample
     if move.subsample < 1.0:
         gradient = subsample(gradient, move.subsample, seed, step)
-        hessian = None if hessian is None else subsample(hessian, move.subsample, seed, step)
+    columns, weight = problem.code_columns, problem.weight
     structure = grow(
-        problem.code_columns,
+        columns,
         problem.n_codes,
         problem.has_missing,
         gradient,
-        problem.weight,
-        bounds,
+        weight,
+        bound,
         move.noise,
         growth,
         seed,
         step,
     )
-    leaf = leaf_indices(problem.code_columns, *structure[:3])
+    leaf = leaf_indices(columns, *structure)
     values = leaf_values(
         leaf,
         1 << len(structure.features),
         gradient,
         hessian,
-        problem.weight,
+        weight,
         move.learning_rate,
         move.noise,
         leaf_l2,
         seed,
         step,
     )
-    return structure, values, add_tree(raw, leaf, values, move.shrink, offset)
+    return Step(
+        structure,
+        values,
+        gains(leaf, len(structure.features), gradient, weight, leaf_l2),
+        add_tree(raw, leaf, values, move.shrink, offset),
+    )

@@ -236,10 +236,8 @@ def test_rows_are_kept_independently_with_the_given_rate():
     kept = np.ones((n_steps, n))
     for step in range(n_steps):
         gradient = np.ones((2, n))
-        hessian = np.ones((2, n))
-        _core.subsample(gradient, hessian, RATE, 3, step, 1)
+        _core.subsample(gradient, RATE, 3, step, 1)
         assert (gradient[0] == gradient[1]).all()
-        assert (gradient == hessian).all()
         kept[step] = gradient[0]
     assert set(np.unique(kept)) == {0.0, 1.0 / RATE}
     assert_law(kept, np.ones(n), np.eye(n) * (1 - RATE) / RATE)
@@ -248,23 +246,26 @@ def test_rows_are_kept_independently_with_the_given_rate():
 # Rows sampled for the structure.
 
 
-@pytest.mark.parametrize("n_drawn", [6, 7])
-def test_each_stretch_of_rows_gives_one_of_its_rows_to_the_structure_at_random(n_drawn):
-    # 30 rows: six stretches of 5, or seven of 4 and 5, so that a row of a short one comes oftener.
+@pytest.mark.parametrize("n_drawn", [6, 7, 25])
+def test_every_row_is_drawn_for_the_structure_equally_often(n_drawn):
+    # 30 rows: six stretches of 5 rows, or stretches that end within a row.
     n, n_steps = 30, 20_000
     drawn = np.zeros((n_steps, n))
     rows = np.empty(n_drawn, dtype=np.uint32)
     for step in range(n_steps):
         _core.structure_rows(n, 2, step, rows, 1)
+        np.add.at(drawn[step], rows, 1.0)
+    assert (drawn.sum(axis=1) == n_drawn).all()
+    assert_mean(drawn, np.full(n, n_drawn / n))
+
+
+def test_stretches_of_rows_know_nothing_of_one_another():
+    drawn = np.zeros((20_000, 30))
+    rows = np.empty(6, dtype=np.uint32)
+    for step in range(len(drawn)):
+        _core.structure_rows(30, 2, step, rows, 1)
         drawn[step, rows] = 1.0
-    edges = np.arange(n_drawn + 1) * n // n_drawn
-    stretch = np.repeat(np.arange(n_drawn), np.diff(edges))
-    share = 1.0 / np.diff(edges)
-    for k in range(n_drawn):
-        assert (drawn[:, stretch == k].sum(axis=1) == 1.0).all()
-    assert_mean(drawn, share[stretch])
-    # Stretches know nothing of one another.
-    assert_law(drawn[:, edges[:-1]], share, np.diag(share * (1 - share)))
+    assert_law(drawn[:, ::5], np.full(6, 0.2), np.eye(6) * 0.16)
 
 
 def test_a_structure_sampled_from_half_the_rows_follows_the_formula_for_them():

@@ -147,9 +147,10 @@ def test_the_structure_search_sees_the_gradient_plus_its_own_noise():
     n, sigma = 3000, 1.7
     gradient, weight = rng.normal(size=(3, n)), rng.uniform(0.0, 2.0, size=n)
     packed = np.empty((3, n), dtype=np.int64)
-    largest, heaviest = float(np.abs(gradient).max()), float(weight.max())
+    unit = weight.mean()
+    facts = unit, weight.max() / unit, weight.sum() / unit
     scale, weight_scale = _core.quantise(
-        gradient, weight, None, sigma, largest, heaviest, 8, 4, packed, 1
+        gradient, weight, facts, None, sigma, float(np.abs(gradient).max()), 8, 4, packed, 1
     )
     zeta = np.stack([normals(8, 4, STRUCTURE, k, n) for k in range(3)])
     exact = weight * gradient + sigma * np.sqrt(weight) * zeta

@@ -47,6 +47,7 @@ class Leaves:
     def fit(self, learning_rate=0.1, sigma=0.0, shrink=1.0, l2=0.0, seed=1, step=2, n_threads=1):
         raw = self.raw.copy()
         values = np.full((1 << self.depth, len(raw)), np.nan)
+        self.gains = np.full(self.depth, np.nan)
         _core.fit_leaves(
             _core.Workspace(),
             self.columns,
@@ -66,6 +67,7 @@ class Leaves:
             step,
             raw,
             values,
+            self.gains,
             n_threads,
         )
         return values, raw
@@ -144,6 +146,24 @@ def test_leaf_values_and_the_step_equal_their_twin(
     expected = leaves.expected(0.3, sigma, shrink, l2, *where)
     for ours, theirs in zip(found, expected, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12)
+
+
+@given(generators, sizes, depths, st.integers(1, 3), st.booleans(), st.sampled_from([0.0, 2.5]))
+def test_gains_are_those_of_all_rows_without_noise(rng, n_rows, depth, n_outputs, weighted, l2):
+    leaves = Leaves(rng, n_rows, depth, n_outputs, weighted=weighted, newton=True)
+    leaves.fit(0.3, sigma=20.0, l2=l2)
+    expected = reference.gains(leaves.leaf, depth, leaves.gradient, leaves.weight, l2)
+    np.testing.assert_allclose(leaves.gains, expected, rtol=1e-9, atol=1e-9)
+
+
+def test_the_gain_of_a_step_is_what_hand_calculation_says():
+    leaves = Leaves(np.random.default_rng(0), 6, 1)
+    leaves.columns[:] = 1 + np.array([0, 0, 0, 0, 1, 1], dtype=np.uint8)
+    leaves.splits = (np.zeros(1, np.int32), np.zeros(1, np.uint8), np.ones(1, np.uint8))
+    leaves.gradient = np.array([[6.0, 6.0, 6.0, 6.0, -3.0, -3.0]])
+    leaves.fit(sigma=5.0)
+    # 24^2 / 4 + 6^2 / 2 - 18^2 / 6
+    assert leaves.gains.tolist() == [144 + 18 - 54]
 
 
 @pytest.mark.parametrize("n_rows", BLOCK_SIZES)

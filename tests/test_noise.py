@@ -111,7 +111,7 @@ def test_structure_rows_equal_their_twin(seed, step, a, b):
     rows = np.empty(n, dtype=np.uint32)
     _core.structure_rows(n_rows, seed, step, rows, 1)
     assert np.array_equal(rows, reference.structure_rows(n_rows, n, seed, step))
-    assert (np.diff(rows.astype(int)) > 0).all()
+    assert (np.diff(rows.astype(int)) >= 0).all()
     assert (rows < n_rows).all()
 
 
@@ -138,19 +138,15 @@ def test_all_rows_are_a_sample_of_all_rows():
 
 @given(seeds, steps, sizes, st.integers(1, 3), st.sampled_from([0.001, 0.1, 0.5, 1.0]), generators)
 def test_subsample_equals_its_twin(seed, step, n, n_outputs, rate, rng):
-    gradient, hessian = rng.normal(size=(2, n_outputs, n))
-    expected = [reference.subsample(values, rate, seed, step) for values in (gradient, hessian)]
-    alone = gradient.copy()
-    _core.subsample(gradient, hessian, rate, seed, step, 1)
-    _core.subsample(alone, None, rate, seed, step, 1)
-    assert np.array_equal(gradient, expected[0])
-    assert np.array_equal(hessian, expected[1])
-    assert np.array_equal(alone, expected[0])
+    gradient = rng.normal(size=(n_outputs, n))
+    expected = reference.subsample(gradient, rate, seed, step)
+    _core.subsample(gradient, rate, seed, step, 1)
+    assert np.array_equal(gradient, expected)
 
 
 def test_a_subsample_keeps_a_row_for_all_outputs_or_for_none():
     gradient = np.ones((3, 500))
-    _core.subsample(gradient, None, 0.5, 1, 2, 1)
+    _core.subsample(gradient, 0.5, 1, 2, 1)
     assert (gradient == gradient[0]).all()
     assert set(np.unique(gradient)) == {0.0, 2.0}
 
@@ -159,10 +155,10 @@ def test_a_subsample_keeps_a_row_for_all_outputs_or_for_none():
 def test_subsample_does_not_depend_on_threads(n):
     start = np.random.default_rng(1).normal(size=(2, n))
     expected = start.copy()
-    _core.subsample(expected, None, 0.3, 1, 2, 1)
+    _core.subsample(expected, 0.3, 1, 2, 1)
     for n_threads in THREADS:
         found = start.copy()
-        _core.subsample(found, None, 0.3, 1, 2, n_threads)
+        _core.subsample(found, 0.3, 1, 2, n_threads)
         assert np.array_equal(found, expected)
 
 
@@ -171,8 +167,6 @@ def test_arguments_that_make_no_sense_are_refused():
         _core.words(1, 0, 0, 0, 0, np.empty((2, 3), dtype=np.uint32))
     with pytest.raises(ValueError, match="more rows than there are"):
         _core.structure_rows(2, 1, 0, np.empty(3, dtype=np.uint32), 1)
-    with pytest.raises(ValueError, match="one shape"):
-        _core.subsample(np.ones((1, 3)), np.ones((1, 4)), 0.5, 1, 0, 1)
     for seed, step in ((-1, 0), (2**64, 0), (0, -1), (0, 2**32), (0.5, 0), ("a", 0)):
         with pytest.raises(TypeError, match="incompatible function arguments"):
             _core.normals(seed, step, 0, 0, 0, np.empty(3), 1)

@@ -1,16 +1,20 @@
-// The only file that knows Python: checks shapes, releases the interpreter lock, calls the core.
+// The only file that knows Python: checks shapes, releases the interpreter
+// lock, calls the core.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 
 #include "bins.h"
 #include "ensemble.h"
+#include "grow.h"
 #include "leaves.h"
 #include "losses.h"
 #include "noise.h"
@@ -34,12 +38,14 @@ using MaybeVector = std::optional<In<double, 1>>;
 using MaybeRows = std::optional<In<uint32_t, 1>>;
 using AnyMatrix = nb::ndarray<nb::ro, nb::ndim<2>, nb::device::cpu>;
 
-// An array argument: taken as it is or refused. A conversion would fill a copy and lose it.
+// An array argument: taken as it is or refused. A conversion would fill a copy
+// and lose it.
 auto operator""_array(const char* name, size_t) { return nb::arg(name).noconvert(); }
 
 int64_t length(const auto& array, size_t axis) { return static_cast<int64_t>(array.shape(axis)); }
 
-// The caller is Python code of this package: a wrong shape is a bug there, said plainly.
+// The caller is Python code of this package: a wrong shape is a bug there, said
+// plainly.
 void require(bool holds, const char* what) {
     if (!holds) throw std::invalid_argument(what);
 }
@@ -156,14 +162,11 @@ double py_gradient(const std::string& loss, std::pair<double, double> parameters
                          y.data(), raw.data(), gradient.data(), pointer(hessian), n_threads);
 }
 
-void py_subsample(Array<double, 2> gradient, std::optional<Array<double, 2>> hessian, double rate,
-                  uint64_t seed, uint32_t step, int n_threads) {
-    require(!hessian ||
-                (hessian->shape(0) == gradient.shape(0) && hessian->shape(1) == gradient.shape(1)),
-            "gradient and hessian must have one shape");
+void py_subsample(Array<double, 2> gradient, double rate, uint64_t seed, uint32_t step,
+                  int n_threads) {
     nb::gil_scoped_release release;
-    subsample(gradient.data(), pointer(hessian), length(gradient, 1), length(gradient, 0), rate,
-              seed, step, n_threads);
+    subsample(gradient.data(), length(gradient, 1), length(gradient, 0), rate, seed, step,
+              n_threads);
 }
 
 void py_structure_rows(int64_t n_rows, uint64_t seed, uint32_t step, Array<uint32_t, 1> rows,
@@ -179,133 +182,109 @@ void check_rows(const MaybeRows& rows, size_t n_rows) {
         require(rows->data()[i] < n_rows, "a structure row is out of range");
 }
 
-std::pair<double, double> py_quantise(In<double, 2> gradient, MaybeVector weight, MaybeRows rows,
-                                      double sigma, double largest_gradient, double largest_weight,
-                                      uint64_t seed, uint32_t step, Array<int64_t, 2> packed,
-                                      int n_threads) {
-    const int64_t n = rows ? length(*rows, 0) : length(gradient, 1);
-    require(packed.shape(0) == gradient.shape(0) && length(packed, 1) == n &&
-                (!weight || weight->shape(0) == gradient.shape(1)),
-            "packed must be (K, n), weight (N,)");
-    check_rows(rows, gradient.shape(1));
-    nb::gil_scoped_release release;
-    const Scales scales =
-        quantise_scales(n, sigma, largest_gradient, largest_weight, weight.has_value());
-    quantise(gradient.data(), pointer(weight), pointer(rows), length(gradient, 1), n,
-             length(gradient, 0), sigma, scales, seed, step, packed.data(), n_threads);
-    return {scales.gradient, scales.weight};
+// Unit of the weights; largest and total in that unit.
+using WeightFacts = std::tuple<double, double, double>;
+
+Weights weights_of(const MaybeVector& weight, const WeightFacts& facts, size_t n_rows) {
+    require(!weight || weight->shape(0) == n_rows, "weight must be (N,)");
+    const auto [unit, largest, total] = facts;
+    require(unit > 0.0 && largest >= 0.0 && total >= 0.0,
+            "the unit of the weights must be positive, largest and total not negative");
+    return {pointer(weight), unit, largest, total};
 }
 
+std::pair<double, double> py_quantise(In<double, 2> gradient, MaybeVector weight,
+                                      WeightFacts weight_facts, MaybeRows rows, double sigma,
+                                      double largest_gradient, uint64_t seed, uint32_t step,
+                                      Array<int64_t, 2> packed, int n_threads) {
+    const int64_t n = rows ? length(*rows, 0) : length(gradient, 1);
+    require(packed.shape(0) == gradient.shape(0) && length(packed, 1) == n,
+            "packed must be (K, n)");
+    check_rows(rows, gradient.shape(1));
+    const Weights weights = weights_of(weight, weight_facts, gradient.shape(1));
+    nb::gil_scoped_release release;
+    const Scales scales = quantise_scales(n, rows.has_value(), sigma, largest_gradient, weights);
+    quantise(gradient.data(), weights, pointer(rows), length(gradient, 1), n, length(gradient, 0),
+             sigma, scales, seed, step, packed.data(), n_threads);
+    return {scales.gradient / scales.unit, scales.weight / scales.unit};
+}
+
+// Where a structure is written to.
 struct StructureOut {
     Array<int32_t, 1> features;
     Array<uint8_t, 1> lows, highs;
-    Array<double, 1> gains;
 
-    int run(const SearchInput& input, Workspace& workspace, double gain_scale, int n_threads) {
-        Split splits[most_depth];
-        const int depth = search(input, workspace, splits, gains.data(), n_threads);
+    StructureOut(Array<int32_t, 1> f, Array<uint8_t, 1> l, Array<uint8_t, 1> h, int max_depth)
+        : features(f), lows(l), highs(h) {
+        require(max_depth >= 1 && max_depth <= most_depth, "max_depth must lie in 1..16");
+        require(length(features, 0) >= max_depth && length(lows, 0) >= max_depth &&
+                    length(highs, 0) >= max_depth,
+                "features, lows, highs must have max_depth places");
+    }
+
+    int write(const Split* splits, int depth) {
         for (int d = 0; d < depth; ++d) {
             features.data()[d] = splits[d].feature;
             lows.data()[d] = splits[d].low;
             highs.data()[d] = splits[d].high;
-            gains.data()[d] *= gain_scale;
         }
         return depth;
     }
-
-    void check(int max_depth) const {
-        require(max_depth >= 1 && max_depth <= most_depth, "max_depth must lie in 1..16");
-        require(length(features, 0) >= max_depth && length(lows, 0) >= max_depth &&
-                    length(highs, 0) >= max_depth && length(gains, 0) >= max_depth,
-                "features, lows, highs, gains must have max_depth places");
-    }
 };
 
-void check_codes(const In<uint8_t, 2>& code_rows, const In<int32_t, 1>& n_codes,
-                 const In<bool, 1>& has_missing) {
+Codes codes_of(const In<uint8_t, 2>& code_rows, const In<int32_t, 1>& n_codes,
+               const In<bool, 1>& has_missing) {
     require(code_rows.shape(1) % 4 == 0 && n_codes.shape(0) <= code_rows.shape(1) &&
                 n_codes.shape(0) + 3 >= code_rows.shape(1) &&
                 has_missing.shape(0) == n_codes.shape(0),
             "code_rows must be (N, F padded to 4), n_codes and has_missing (F,)");
     for (size_t f = 0; f < n_codes.shape(0); ++f)
         require(n_codes.data()[f] >= 1 && n_codes.data()[f] <= 256, "n_codes must lie in 1..256");
+    return {code_rows.data(), length(code_rows, 1), length(n_codes, 0), n_codes.data(),
+            reinterpret_cast<const uint8_t*>(has_missing.data())};
 }
 
 int py_search(Workspace& workspace, In<uint8_t, 2> code_rows, In<int32_t, 1> n_codes,
               In<bool, 1> has_missing, In<int64_t, 2> packed, MaybeRows rows, int max_depth,
               double l2, double random_strength, uint64_t seed, uint32_t step,
               Array<int32_t, 1> features, Array<uint8_t, 1> lows, Array<uint8_t, 1> highs,
-              Array<double, 1> gains, int n_threads) {
-    check_codes(code_rows, n_codes, has_missing);
-    StructureOut out{features, lows, highs, gains};
-    out.check(max_depth);
+              int n_threads) {
+    StructureOut out(features, lows, highs, max_depth);
     require(packed.shape(1) == (rows ? rows->shape(0) : code_rows.shape(0)),
             "packed must hold one word per structure row");
     check_rows(rows, code_rows.shape(0));
-    const SearchInput input{code_rows.data(),
-                            length(code_rows, 1),
-                            length(n_codes, 0),
-                            n_codes.data(),
-                            reinterpret_cast<const uint8_t*>(has_missing.data()),
+    const SearchInput input{codes_of(code_rows, n_codes, has_missing),
                             packed.data(),
                             pointer(rows),
                             length(packed, 1),
                             length(packed, 0),
-                            max_depth,
-                            l2,
-                            random_strength,
-                            seed,
-                            step};
+                            {max_depth, l2, random_strength, seed, step}};
+    Split splits[most_depth];
     nb::gil_scoped_release release;
-    return out.run(input, workspace, 1.0, n_threads);
+    return out.write(splits, search(input, workspace, splits, n_threads));
 }
 
 int py_grow(Workspace& workspace, In<uint8_t, 2> code_rows, In<int32_t, 1> n_codes,
-            In<bool, 1> has_missing, In<double, 2> gradient, MaybeVector weight, double sigma,
-            double largest_gradient, double largest_weight, int64_t n_structure_rows, int max_depth,
-            double l2, double random_strength, uint64_t seed, uint32_t step,
-            Array<int32_t, 1> features, Array<uint8_t, 1> lows, Array<uint8_t, 1> highs,
-            Array<double, 1> gains, int n_threads) {
-    check_codes(code_rows, n_codes, has_missing);
-    StructureOut out{features, lows, highs, gains};
-    out.check(max_depth);
-    const int64_t n_rows = length(gradient, 1);
-    const int64_t n_outputs = length(gradient, 0);
-    require(gradient.shape(1) == code_rows.shape(0) && (!weight || length(*weight, 0) == n_rows),
-            "gradient must be (K, N), weight (N,)");
+            In<bool, 1> has_missing, In<double, 2> gradient, MaybeVector weight,
+            WeightFacts weight_facts, double sigma, double largest_gradient,
+            int64_t n_structure_rows, int max_depth, double l2, double random_strength,
+            uint64_t seed, uint32_t step, Array<int32_t, 1> features, Array<uint8_t, 1> lows,
+            Array<uint8_t, 1> highs, int n_threads) {
+    StructureOut out(features, lows, highs, max_depth);
+    require(gradient.shape(1) == code_rows.shape(0), "gradient must be (K, N)");
     require(n_structure_rows >= 0, "n_structure_rows must not be negative");
-    const int64_t n = std::min(n_rows, n_structure_rows);
+    const GrowInput input{codes_of(code_rows, n_codes, has_missing),
+                          gradient.data(),
+                          length(gradient, 1),
+                          length(gradient, 0),
+                          weights_of(weight, weight_facts, gradient.shape(1)),
+                          sigma,
+                          largest_gradient,
+                          n_structure_rows,
+                          {max_depth, l2, random_strength, seed, step}};
+    Split splits[most_depth];
     nb::gil_scoped_release release;
-    const Scales scales =
-        quantise_scales(n, sigma, largest_gradient, largest_weight, weight.has_value());
-    const uint32_t* rows = nullptr;
-    if (n < n_rows) {
-        workspace.rows.resize(static_cast<size_t>(n));
-        structure_rows(n_rows, n, seed, step, workspace.rows.data(), n_threads);
-        rows = workspace.rows.data();
-    }
-    workspace.packed.resize(static_cast<size_t>(n * n_outputs));
-    quantise(gradient.data(), pointer(weight), rows, n_rows, n, n_outputs, sigma, scales, seed,
-             step, workspace.packed.data(), n_threads);
-    const double share = n_rows > 0 ? static_cast<double>(n) / static_cast<double>(n_rows) : 1.0;
-    const SearchInput input{code_rows.data(),
-                            length(code_rows, 1),
-                            length(n_codes, 0),
-                            n_codes.data(),
-                            reinterpret_cast<const uint8_t*>(has_missing.data()),
-                            workspace.packed.data(),
-                            rows,
-                            n,
-                            n_outputs,
-                            max_depth,
-                            l2 * scales.weight * share,
-                            random_strength,
-                            seed,
-                            step};
-    // Packed gains are (scale_g^2 / scale_w) times those of the sample, which is a share of all.
-    const double unit_gain =
-        scales.gradient > 0.0 ? scales.weight / (scales.gradient * scales.gradient * share) : 0.0;
-    return out.run(input, workspace, unit_gain, n_threads);
+    return out.write(splits, grow(input, workspace, splits, n_threads));
 }
 
 void py_fit_leaves(Workspace& workspace, In<uint8_t, 2> columns, In<int32_t, 1> features,
@@ -313,7 +292,8 @@ void py_fit_leaves(Workspace& workspace, In<uint8_t, 2> columns, In<int32_t, 1> 
                    MaybeMatrix<double> hessian, MaybeVector weight, double largest_gradient,
                    double largest_hessian, double largest_weight, double learning_rate,
                    double sigma, double shrink, double l2, In<double, 1> offset, uint64_t seed,
-                   uint32_t step, Array<double, 2> raw, Array<double, 2> values, int n_threads) {
+                   uint32_t step, Array<double, 2> raw, Array<double, 2> values,
+                   Array<double, 1> gains, int n_threads) {
     const auto splits = splits_of(features, lows, highs, length(columns, 0));
     const auto same = [&](const auto& a) {
         return a.shape(0) == raw.shape(0) && a.shape(1) == raw.shape(1);
@@ -322,8 +302,8 @@ void py_fit_leaves(Workspace& workspace, In<uint8_t, 2> columns, In<int32_t, 1> 
                 (!weight || weight->shape(0) == raw.shape(1)),
             "raw, gradient and hessian must be (K, N), weight (N,), columns (F, N)");
     require(values.shape(0) == size_t{1} << splits.size() && values.shape(1) == raw.shape(0) &&
-                offset.shape(0) == raw.shape(0),
-            "values must be (2^depth, K), offset (K,)");
+                offset.shape(0) == raw.shape(0) && gains.shape(0) >= splits.size(),
+            "values must be (2^depth, K), offset (K,), gains (depth,)");
     const LeafInput input{columns.data(),
                           length(raw, 1),
                           length(raw, 0),
@@ -343,7 +323,7 @@ void py_fit_leaves(Workspace& workspace, In<uint8_t, 2> columns, In<int32_t, 1> 
                           seed,
                           step};
     nb::gil_scoped_release release;
-    fit_leaves(input, workspace, raw.data(), values.data(), n_threads);
+    fit_leaves(input, workspace, raw.data(), values.data(), gains.data(), n_threads);
 }
 
 void py_leaf_indices(In<uint8_t, 2> columns, In<int32_t, 1> features, In<uint8_t, 1> lows,
@@ -437,27 +417,26 @@ NB_MODULE(_core, m) {
     m.def("largest", &py_largest, "values"_array, "n_threads"_a);
     m.def("gradient", &py_gradient, "loss"_a, "parameters"_a, "y"_array, "raw"_array,
           "gradient"_array, "hessian"_array.none(), "n_threads"_a);
-    m.def("subsample", &py_subsample, "gradient"_array, "hessian"_array.none(), "rate"_a, "seed"_a,
-          "step"_a, "n_threads"_a);
+    m.def("subsample", &py_subsample, "gradient"_array, "rate"_a, "seed"_a, "step"_a,
+          "n_threads"_a);
     m.def("structure_rows", &py_structure_rows, "n_rows"_a, "seed"_a, "step"_a, "rows"_array,
           "n_threads"_a);
-    m.def("quantise", &py_quantise, "gradient"_array, "weight"_array.none(), "rows"_array.none(),
-          "sigma"_a, "largest_gradient"_a, "largest_weight"_a, "seed"_a, "step"_a, "packed"_array,
+    m.def("quantise", &py_quantise, "gradient"_array, "weight"_array.none(), "weight_facts"_a,
+          "rows"_array.none(), "sigma"_a, "largest_gradient"_a, "seed"_a, "step"_a, "packed"_array,
           "n_threads"_a);
     m.def("search", &py_search, "workspace"_a, "code_rows"_array, "n_codes"_array,
           "has_missing"_array, "packed"_array, "rows"_array.none(), "max_depth"_a, "l2"_a,
           "random_strength"_a, "seed"_a, "step"_a, "features"_array, "lows"_array, "highs"_array,
-          "gains"_array, "n_threads"_a);
-    m.def("grow", &py_grow, "workspace"_a, "code_rows"_array, "n_codes"_array, "has_missing"_array,
-          "gradient"_array, "weight"_array.none(), "sigma"_a, "largest_gradient"_a,
-          "largest_weight"_a, "n_structure_rows"_a, "max_depth"_a, "l2"_a, "random_strength"_a,
-          "seed"_a, "step"_a, "features"_array, "lows"_array, "highs"_array, "gains"_array,
           "n_threads"_a);
+    m.def("grow", &py_grow, "workspace"_a, "code_rows"_array, "n_codes"_array, "has_missing"_array,
+          "gradient"_array, "weight"_array.none(), "weight_facts"_a, "sigma"_a,
+          "largest_gradient"_a, "n_structure_rows"_a, "max_depth"_a, "l2"_a, "random_strength"_a,
+          "seed"_a, "step"_a, "features"_array, "lows"_array, "highs"_array, "n_threads"_a);
     m.def("fit_leaves", &py_fit_leaves, "workspace"_a, "columns"_array, "features"_array,
           "lows"_array, "highs"_array, "gradient"_array, "hessian"_array.none(),
           "weight"_array.none(), "largest_gradient"_a, "largest_hessian"_a, "largest_weight"_a,
           "learning_rate"_a, "sigma"_a, "shrink"_a, "l2"_a, "offset"_array, "seed"_a, "step"_a,
-          "raw"_array, "values"_array, "n_threads"_a);
+          "raw"_array, "values"_array, "gains"_array, "n_threads"_a);
     m.def("leaf_indices", &py_leaf_indices, "columns"_array, "features"_array, "lows"_array,
           "highs"_array, "out"_array, "n_threads"_a);
     m.def("add_tree", &py_add_tree, "columns"_array, "features"_array, "lows"_array, "highs"_array,

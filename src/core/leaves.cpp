@@ -12,8 +12,8 @@ namespace {
 
 constexpr int64_t tile = 1024;
 constexpr int byte_depth = 8;  // up to this depth a leaf index fits a byte
-// Newton curvature per weight is at least this share of its mean over all rows: a leaf of
-// saturated rows must not take an unbounded step.
+// Newton curvature per weight is at least this share of its mean over all rows:
+// a leaf of saturated rows must not take an unbounded step.
 constexpr double least_curvature = 1e-3;
 
 // index[i] gets bit `bit` where the code lies outside low .. low + span.
@@ -42,8 +42,9 @@ void update(const Index* index, int64_t n, const double* values, int64_t stride,
     for (int64_t i = 0; i < n; ++i) raw[i] = shrink * raw[i] + values[index[i] * stride];
 }
 
-// raw holds the offset, which is never shrunk: shrink (raw - offset) + offset + value
-// = shrink raw + (value + (1 - shrink) offset). These are the values in brackets.
+// raw holds the offset, which is never shrunk: shrink (raw - offset) + offset +
+// value = shrink raw + (value + (1 - shrink) offset). These are the values in
+// brackets.
 std::vector<double> with_offset(const double* values, int64_t n_leaves, int64_t n_outputs,
                                 double shrink, const double* offset) {
     std::vector<double> steps(values, values + n_leaves * n_outputs);
@@ -53,7 +54,8 @@ std::vector<double> with_offset(const double* values, int64_t n_leaves, int64_t 
     return steps;
 }
 
-// The power of two that uses as much of 62 bits as sums over n rows of numbers up to `bound` allow.
+// The power of two that uses as much of 62 bits as sums over n rows of numbers
+// up to `bound` allow.
 double fixed_scale(double bound, int64_t n) {
     if (!(bound > 0.0)) return 0.0;
     const int bits = std::min(50, 62 - static_cast<int>(std::bit_width(static_cast<uint64_t>(n))));
@@ -76,9 +78,10 @@ class LeafFit {
     }
 
     template <class Index>
-    void run(Index* index, double* raw, double* values) {
+    void run(Index* index, double* raw, double* values, double* gains) {
         sum<Index>(index);
         fill_values(values);
+        fill_gains(gains);
         const std::vector<double> steps =
             with_offset(values, n_leaves_, in_.n_outputs, in_.shrink, in_.offset);
         parallel_rows(in_.n_rows, n_threads_, [&](int64_t begin, int64_t end) {
@@ -89,8 +92,8 @@ class LeafFit {
     }
 
   private:
-    // Each stripe of rows has sums of its own; they are integers, so their total does not depend
-    // on how many stripes there are.
+    // Each stripe of rows has sums of its own; they are integers, so their total
+    // does not depend on how many stripes there are.
     template <class Index>
     void sum(Index* index) {
         const int64_t n_sums = n_leaves_ * in_.n_outputs;
@@ -154,6 +157,38 @@ class LeafFit {
         }
     }
 
+    // gains[d] = what split d adds to the sum over nodes of G^2 / (W + l2), on
+    // all rows and without noise. Leaves that differ in the last split alone are
+    // halves of one node of the level above.
+    void fill_gains(double* gains) const {
+        std::fill(gains, gains + in_.depth, 0.0);
+        for (int64_t k = 0; k < in_.n_outputs; ++k) {
+            std::vector<Sums> nodes(sums_.begin() + k * n_leaves_,
+                                    sums_.begin() + (k + 1) * n_leaves_);
+            double below = score(nodes);
+            for (int d = in_.depth - 1; d >= 0; --d) {
+                const size_t half = size_t{1} << d;
+                for (size_t j = 0; j < half; ++j) {
+                    nodes[j].gradient += nodes[j + half].gradient;
+                    nodes[j].weight += nodes[j + half].weight;
+                }
+                nodes.resize(half);
+                const double above = score(nodes);
+                gains[d] += below - above;
+                below = above;
+            }
+        }
+    }
+
+    double score(const std::vector<Sums>& nodes) const {
+        double total = 0.0;
+        for (const Sums& node : nodes) {
+            const double g = unscale(node.gradient, gradient_scale_);
+            if (node.weight != 0) total += g * g / (unscale(node.weight, weight_scale_) + in_.l2);
+        }
+        return total;
+    }
+
     static double unscale(int64_t sum, double scale) {
         return scale > 0.0 ? static_cast<double>(sum) / scale : 0.0;
     }
@@ -204,15 +239,15 @@ void leaf_indices(const uint8_t* columns, int64_t n_rows, const Split* splits, i
 }
 
 void fit_leaves(const LeafInput& input, Workspace& workspace, double* raw, double* values,
-                int n_threads) {
+                double* gains, int n_threads) {
     LeafFit fit(input, n_threads);
     const auto n = static_cast<size_t>(input.n_rows);
     if (input.depth <= byte_depth) {
         workspace.leaf8.resize(n);
-        fit.run(workspace.leaf8.data(), raw, values);
+        fit.run(workspace.leaf8.data(), raw, values, gains);
     } else {
         workspace.leaf16.resize(n);
-        fit.run(workspace.leaf16.data(), raw, values);
+        fit.run(workspace.leaf16.data(), raw, values, gains);
     }
 }
 
@@ -250,8 +285,8 @@ double largest(const double* x, int64_t n, int n_threads) {
     return most;
 }
 
-void subsample(double* gradient, double* hessian, int64_t n_rows, int64_t n_outputs, double rate,
-               uint64_t seed, uint32_t step, int n_threads) {
+void subsample(double* gradient, int64_t n_rows, int64_t n_outputs, double rate, uint64_t seed,
+               uint32_t step, int n_threads) {
     const Stream stream{seed, step, Role::subsample, 0};
     const double scale = 1.0 / rate;
     parallel_rows(n_rows, n_threads, [&](int64_t begin, int64_t end) {
@@ -262,10 +297,7 @@ void subsample(double* gradient, double* hessian, int64_t n_rows, int64_t n_outp
                 factor[i] =
                     unit(words_at(stream, static_cast<uint64_t>(at + i))[0]) < rate ? scale : 0.0;
             for (int64_t k = 0; k < n_outputs; ++k)
-                for (int64_t i = 0; i < n; ++i) {
-                    gradient[k * n_rows + at + i] *= factor[i];
-                    if (hessian) hessian[k * n_rows + at + i] *= factor[i];
-                }
+                for (int64_t i = 0; i < n; ++i) gradient[k * n_rows + at + i] *= factor[i];
         }
     });
 }

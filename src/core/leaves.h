@@ -1,13 +1,15 @@
 // Leaf values of one structure, and the update of the raw scores.
 //
-//     theta_j = -eps (G_j + sigma sqrt(C_j) xi_j) / C_j,       f <- rho f + theta_leaf
+//     theta_j = -eps (G_j + sigma sqrt(C_j) xi_j) / C_j,       f <- rho f +
+//     theta_leaf
 //
 // where raw = offset + f.
 //
-// G_j is the sum of weighted gradients in leaf j, C_j its curvature plus l2: the sum of weights
-// (gradient leaves) or of weighted second derivatives (Newton leaves). xi_j is one standard normal
-// per leaf and output: the mean of n normals is one normal with variance 1/n. A leaf without
-// weight has value 0 and no noise. Sums are fixed-point integers, the same in any order.
+// G_j is the sum of weighted gradients in leaf j, C_j its curvature plus l2:
+// the sum of weights (gradient leaves) or of weighted second derivatives
+// (Newton leaves). xi_j is one standard normal per leaf and output: the mean of
+// n normals is one normal with variance 1/n. A leaf without weight has value 0
+// and no noise. Sums are fixed-point integers, the same in any order.
 #pragma once
 
 #include <cstdint>
@@ -25,16 +27,19 @@ struct LeafInput {
     const double* gradient;  // [n_outputs * n_rows]
     const double* hessian;   // [n_outputs * n_rows], or null for gradient leaves
     const double* weight;    // [n_rows] or null
-    double largest_gradient, largest_hessian, largest_weight;  // bounds of the absolute values
+    double largest_gradient, largest_hessian,
+        largest_weight;  // bounds of the absolute values
     double learning_rate, sigma, shrink, l2;
     const double* offset;  // [n_outputs], the part of raw that is never shrunk
     uint64_t seed;
     uint32_t step;
 };
 
-// OUT values [2^depth * n_outputs]; IN/OUT raw [n_outputs * n_rows].
+// OUT values [2^depth * n_outputs], gains [depth]: what each split added to the
+// sum over leaves of G^2 / (W + l2), on all rows and without noise. IN/OUT raw
+// [n_outputs * n_rows].
 void fit_leaves(const LeafInput& input, Workspace& workspace, double* raw, double* values,
-                int n_threads);
+                double* gains, int n_threads);
 
 // Leaf of rows begin..end, `columns` with n_rows rows: OUT index [end - begin].
 void leaf_indices(const uint8_t* columns, int64_t n_rows, const Split* splits, int depth,
@@ -42,7 +47,8 @@ void leaf_indices(const uint8_t* columns, int64_t n_rows, const Split* splits, i
 void leaf_indices(const uint8_t* columns, int64_t n_rows, const Split* splits, int depth,
                   int64_t begin, int64_t end, uint16_t* index);
 
-// raw <- shrink * (raw - offset) + offset + values[leaf] on codes: IN/OUT raw [n_outputs * n_rows].
+// raw <- shrink * (raw - offset) + offset + values[leaf] on codes: IN/OUT raw
+// [n_outputs * n_rows].
 void add_tree(const uint8_t* columns, int64_t n_rows, int64_t n_outputs, const Split* splits,
               int depth, const double* values, double shrink, const double* offset, double* raw,
               int n_threads);
@@ -50,8 +56,8 @@ void add_tree(const uint8_t* columns, int64_t n_rows, int64_t n_outputs, const S
 // Largest |x|; infinity if a value is not finite.
 double largest(const double* x, int64_t n, int n_threads);
 
-// Keeps each row with probability `rate`, times 1 / rate: IN/OUT gradient, hessian (may be null).
-void subsample(double* gradient, double* hessian, int64_t n_rows, int64_t n_outputs, double rate,
-               uint64_t seed, uint32_t step, int n_threads);
+// Keeps each row with probability `rate`, times 1 / rate: IN/OUT gradient [n_outputs * n_rows].
+void subsample(double* gradient, int64_t n_rows, int64_t n_outputs, double rate, uint64_t seed,
+               uint32_t step, int n_threads);
 
 }  // namespace sglb

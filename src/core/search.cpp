@@ -12,8 +12,9 @@
 namespace sglb {
 namespace {
 
-// Histograms of all leaves of a level are kept for the next level's subtraction while they take
-// no more than this; deeper levels build each leaf's anew, which gives the same integers.
+// Histograms of all leaves of a level are kept for the next level's subtraction
+// while they take no more than this; deeper levels build each leaf's anew,
+// which gives the same integers.
 constexpr int64_t most_histogram_bytes = int64_t{1} << 29;
 constexpr int64_t chunk_rows = 16384;
 // Below this many additions a level is not worth waking a thread for.
@@ -25,8 +26,8 @@ struct Leaf {
 };
 
 struct Candidate {
-    double score = 0.0;  // sum of G^2 / (W + l2) over the leaves it makes
-    double rank = -std::numeric_limits<double>::infinity();  // score, or its noisy root
+    // Sum of G^2 / (W + l2) over the leaves it makes, or the noisy root of it.
+    double rank = -std::numeric_limits<double>::infinity();
     Split split{-1, 0, 0};
     bool exists() const { return split.feature >= 0; }
 };
@@ -35,26 +36,24 @@ class Search {
   public:
     Search(const SearchInput& input, Workspace& workspace, int n_threads)
         : in_(input), ws_(workspace) {
-        n_groups_ = in_.stride / group_features;
-        const int32_t widest = *std::max_element(in_.n_codes, in_.n_codes + in_.n_features);
+        n_groups_ = in_.codes.stride / group_features;
+        const int32_t widest =
+            *std::max_element(in_.codes.n_codes, in_.codes.n_codes + in_.codes.n_features);
         width_ = (widest + 3) / 4 * 4;
         group_size_ = group_features * width_;
-        const int64_t work =
-            in_.n_features * in_.n_outputs * (in_.n + width_ * (int64_t{1} << in_.max_depth) / 2);
+        const int64_t work = in_.codes.n_features * in_.n_outputs *
+                             (in_.n + width_ * (int64_t{1} << in_.rule.max_depth) / 2);
         n_threads_ = work < serial_work ? 1 : n_threads;
         prepare();
     }
 
-    int run(Split* splits, double* gains) {
+    int run(Split* splits) {
         int depth = 0;
-        double before = root_score();
-        for (; depth < in_.max_depth; ++depth) {
+        for (; depth < in_.rule.max_depth; ++depth) {
             const Candidate best = best_candidate(depth);
             if (!best.exists()) break;
             splits[depth] = best.split;
-            gains[depth] = best.score - before;
-            before = best.score;
-            if (depth + 1 < in_.max_depth) partition(best.split, depth);
+            if (depth + 1 < in_.rule.max_depth) partition(best.split, depth);
         }
         return depth;
     }
@@ -66,11 +65,11 @@ class Search {
         ws_.words.assign(in_.packed, in_.packed + in_.n * in_.n_outputs);
         ws_.other_words.resize(ws_.words.size());
         ws_.bits.resize(static_cast<size_t>(in_.n));
-        codes_ = in_.code_rows;
+        codes_ = in_.codes.rows;
         for (int64_t i = 0; i < in_.n; ++i)
             ws_.order[static_cast<size_t>(i)] = static_cast<uint32_t>(i);
         if (in_.rows) compact();
-        leaves_.assign(size_t{1} << std::max(0, in_.max_depth - 1), Leaf{});
+        leaves_.assign(size_t{1} << std::max(0, in_.rule.max_depth - 1), Leaf{});
         leaves_[0] = {0, in_.n};
         const int64_t level = n_groups_ * group_size_ * in_.n_outputs;
         kept_leaves_ = 1;
@@ -80,17 +79,18 @@ class Search {
         ws_.hist.resize(static_cast<size_t>(level * kept_leaves_));
         ws_.scores.resize(static_cast<size_t>(2 * n_groups_ * group_size_));
         ws_.valid.resize(ws_.scores.size());
-        if (in_.random_strength > 0.0) noise_scale_ = gradient_scale() * in_.random_strength;
+        if (in_.rule.random_strength > 0.0)
+            noise_scale_ = gradient_scale() * in_.rule.random_strength;
     }
 
     // The sampled rows' codes side by side: they are read several times a tree.
     void compact() {
-        ws_.codes.resize(static_cast<size_t>(in_.n * in_.stride));
+        ws_.codes.resize(static_cast<size_t>(in_.n * in_.codes.stride));
         parallel_rows(in_.n, n_threads_, [&](int64_t begin, int64_t end) {
             for (int64_t i = begin; i < end; ++i)
-                std::memcpy(ws_.codes.data() + i * in_.stride,
-                            in_.code_rows + in_.rows[i] * in_.stride,
-                            static_cast<size_t>(in_.stride));
+                std::memcpy(ws_.codes.data() + i * in_.codes.stride,
+                            in_.codes.rows + in_.rows[i] * in_.codes.stride,
+                            static_cast<size_t>(in_.codes.stride));
         });
         codes_ = ws_.codes.data();
     }
@@ -102,23 +102,13 @@ class Search {
 
     void build(int64_t output, const Leaf& leaf, int64_t group, int64_t* hist) const {
         std::fill(hist, hist + group_size_, int64_t{0});
-        build_histogram(codes_ + group * group_features, in_.stride, ws_.order.data() + leaf.begin,
+        build_histogram(codes_ + group * group_features, in_.codes.stride,
+                        ws_.order.data() + leaf.begin,
                         ws_.words.data() + output * in_.n + leaf.begin, leaf.count, width_, hist);
     }
 
-    double root_score() const {
-        double score = 0.0;
-        for (int64_t k = 0; k < in_.n_outputs; ++k) {
-            int64_t sum = 0;
-            for (int64_t i = 0; i < in_.n; ++i) sum += in_.packed[k * in_.n + i];
-            const auto g = static_cast<double>(sum >> 32);
-            const auto w = static_cast<double>(sum & 0x7fffffff);
-            if (w > 0.0) score += g * g / (w + in_.l2);
-        }
-        return score;
-    }
-
-    // sqrt(sum of squared gradients / sum of weights): what random_strength is relative to.
+    // sqrt(sum of squared gradients / sum of weights): what random_strength is
+    // relative to.
     double gradient_scale() const {
         int64_t squares = 0, weight = 0;
         for (int64_t i = 0; i < in_.n * in_.n_outputs; ++i) {
@@ -166,7 +156,8 @@ class Search {
         }
     }
 
-    // Histograms of this level from those of the last: build the smaller child, subtract.
+    // Histograms of this level from those of the last: build the smaller child,
+    // subtract.
     void update_histograms(int64_t output, int64_t group, int depth) {
         if (depth == 0) return build(output, leaves_[0], group, hist(output, 0, group));
         const int64_t half = int64_t{1} << (depth - 1);
@@ -183,25 +174,24 @@ class Search {
     void add_leaf(int64_t group, const int64_t* hist) {
         for (int64_t j = 0; j < group_features; ++j) {
             const int64_t feature = group * group_features + j;
-            if (feature >= in_.n_features) return;
-            add_scores(hist + j * width_, in_.n_codes[feature], in_.l2,
-                       in_.has_missing[feature] != 0, scores(feature, false), scores(feature, true),
-                       valid(feature, false), valid(feature, true));
+            if (feature >= in_.codes.n_features) return;
+            add_scores(hist + j * width_, in_.codes.n_codes[feature], in_.rule.l2,
+                       in_.codes.has_missing[feature] != 0, scores(feature, false),
+                       scores(feature, true), valid(feature, false), valid(feature, true));
         }
     }
 
     Candidate best_in_group(int64_t group, int depth) {
         Candidate best;
-        const int64_t end = std::min(in_.n_features, (group + 1) * group_features);
+        const int64_t end = std::min(in_.codes.n_features, (group + 1) * group_features);
         for (int64_t feature = group * group_features; feature < end; ++feature)
-            for (int b = 0; b + 1 < in_.n_codes[feature]; ++b)
+            for (int b = 0; b + 1 < in_.codes.n_codes[feature]; ++b)
                 for (const bool right : {false, true}) {
                     if (!valid(feature, right)[b]) continue;
-                    const double score = scores(feature, right)[b];
-                    const double rank = rank_of(score, feature, b, right, depth);
+                    const double rank =
+                        rank_of(scores(feature, right)[b], feature, b, right, depth);
                     if (!(rank > best.rank)) continue;
-                    best = {score,
-                            rank,
+                    best = {rank,
                             {static_cast<int32_t>(feature), static_cast<uint8_t>(right ? 1 : 0),
                              static_cast<uint8_t>(b)}};
                 }
@@ -209,8 +199,9 @@ class Search {
     }
 
     double rank_of(double score, int64_t feature, int b, bool right, int depth) const {
-        if (!(in_.random_strength > 0.0)) return score;
-        const Stream stream{in_.seed, in_.step, Role::score, static_cast<uint32_t>(depth)};
+        if (!(in_.rule.random_strength > 0.0)) return score;
+        const Stream stream{in_.rule.seed, in_.rule.step, Role::score,
+                            static_cast<uint32_t>(depth)};
         const auto index = static_cast<uint64_t>(feature * 512 + 2 * b + right);
         return std::sqrt(score) + noise_scale_ * normal_at(stream, index);
     }
@@ -249,7 +240,7 @@ class Search {
         const auto span = static_cast<uint8_t>(split.high - split.low);
         int64_t n_right = 0;
         for (int64_t i = begin; i < end; ++i) {
-            const uint8_t code = codes[ws_.order[static_cast<size_t>(i)] * in_.stride];
+            const uint8_t code = codes[ws_.order[static_cast<size_t>(i)] * in_.codes.stride];
             const bool right = static_cast<uint8_t>(code - split.low) > span;
             ws_.bits[static_cast<size_t>(i)] = right;
             n_right += right;
@@ -257,7 +248,8 @@ class Search {
         return end - begin - n_right;
     }
 
-    // From the chunks' counts: where each chunk's halves go, and the leaves of the next level.
+    // From the chunks' counts: where each chunk's halves go, and the leaves of
+    // the next level.
     template <class Chunks>
     void divide_leaves(Chunks& chunks, int64_t n_leaves) {
         std::vector<int64_t> n_left(static_cast<size_t>(n_leaves), 0);
@@ -310,10 +302,9 @@ class Search {
 
 }  // namespace
 
-int search(const SearchInput& input, Workspace& workspace, Split* splits, double* gains,
-           int n_threads) {
-    if (input.n == 0 || input.n_features == 0) return 0;
-    return Search(input, workspace, n_threads).run(splits, gains);
+int search(const SearchInput& input, Workspace& workspace, Split* splits, int n_threads) {
+    if (input.n == 0 || input.codes.n_features == 0) return 0;
+    return Search(input, workspace, n_threads).run(splits);
 }
 
 }  // namespace sglb

@@ -1,8 +1,9 @@
 // Greedy search for the structure of an oblivious tree.
 //
-// Level by level, the split with the best score summed over all leaves wins; ties go to the first
-// (feature, last code, missing left before missing right). A split that separates no weight is no
-// candidate; where a level has no candidate the tree ends.
+// Level by level, the split with the best score summed over all leaves wins;
+// ties go to the first (feature, last code, missing left before missing right).
+// A split that separates no weight is no candidate; where a level has no
+// candidate the tree ends.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +11,8 @@
 
 namespace sglb {
 
-// A split keeps the codes low..high left (bit 0) and sends the others right (bit 1).
+// A split keeps the codes low..high left (bit 0) and sends the others right
+// (bit 1).
 struct Split {
     int32_t feature;
     uint8_t low, high;
@@ -18,22 +20,32 @@ struct Split {
 
 inline constexpr int most_depth = 16;
 
-// What the search reads.
-struct SearchInput {
-    const uint8_t* code_rows;  // [n_rows * stride]
+// Codes of all rows, one row's side by side.
+struct Codes {
+    const uint8_t* rows;  // [n_rows * stride]
     int64_t stride;
     int64_t n_features;
     const int32_t* n_codes;      // [n_features], codes 0 .. n_codes - 1 occur
     const uint8_t* has_missing;  // [n_features]
-    const int64_t* packed;       // [n_outputs * n]
-    const uint32_t* rows;        // [n] rows the words belong to, or null for 0 .. n-1
-    int64_t n;
-    int64_t n_outputs;
+};
+
+// How to search.
+struct SearchRule {
     int max_depth;
-    double l2;               // in units of packed weights
-    double random_strength;  // standard deviation of the noise on sqrt(score), relative
+    double l2;               // in units of the weights that it is added to
+    double random_strength;  // standard deviation of the noise on sqrt(score),
+                             // relative
     uint64_t seed;
     uint32_t step;
+};
+
+struct SearchInput {
+    Codes codes;
+    const int64_t* packed;  // [n_outputs * n]
+    const uint32_t* rows;   // [n] rows the words belong to, or null for 0 .. n-1
+    int64_t n;
+    int64_t n_outputs;
+    SearchRule rule;
 };
 
 // Scratch memory of a chain, reused from step to step.
@@ -48,8 +60,7 @@ struct Workspace {
     std::vector<uint16_t> leaf16;
 };
 
-// OUT splits, gains [max_depth]; gains in units of packed words. Returns the depth reached.
-int search(const SearchInput& input, Workspace& workspace, Split* splits, double* gains,
-           int n_threads);
+// OUT splits [max_depth]. Returns the depth reached.
+int search(const SearchInput& input, Workspace& workspace, Split* splits, int n_threads);
 
 }  // namespace sglb

@@ -71,23 +71,21 @@ def gradient(
     Returns the largest absolute gradient, infinity if one is not finite.
     """
 
-def subsample(
-    gradient: Floats, hessian: Floats | None, rate: float, seed: int, step: int, n_threads: int
-) -> None:
-    """Keep each row with probability `rate`, times 1 / rate: IN/OUT gradient, hessian (K, N)."""
+def subsample(gradient: Floats, rate: float, seed: int, step: int, n_threads: int) -> None:
+    """Keep each row with probability `rate`, scaled by 1 / rate: IN/OUT gradient (K, N)."""
 
 def structure_rows(
     n_rows: int, seed: int, step: int, rows: NDArray[np.uint32], n_threads: int
 ) -> None:
-    """One row drawn from each of len(rows) equal stretches of 0..n_rows: OUT rows, increasing."""
+    """One row from each of len(rows) equal stretches of 0..n_rows: OUT rows, never falling."""
 
 def quantise(
     gradient: Floats,
     weight: Floats | None,
+    weight_facts: tuple[float, float, float],
     rows: NDArray[np.uint32] | None,
     sigma: float,
     largest_gradient: float,
-    largest_weight: float,
     seed: int,
     step: int,
     packed: NDArray[np.int64],
@@ -95,7 +93,8 @@ def quantise(
 ) -> tuple[float, float]:
     """Noisy gradient and weight of each structure row as one packed word: OUT packed (K, n).
 
-    Returns the two scales: packed gradient = scale * gradient, packed weight = scale * weight.
+    weight_facts: weight of an ordinary row; largest weight and sum of weights in that unit.
+    Returns two scales: packed gradient = scale * weight * gradient, packed weight = scale * weight.
     """
 
 def search(
@@ -113,12 +112,11 @@ def search(
     features: Ints,
     lows: Bytes,
     highs: Bytes,
-    gains: Floats,
     n_threads: int,
 ) -> int:
-    """Greedy oblivious structure on packed words: OUT features, lows, highs, gains (max_depth,).
+    """Greedy oblivious structure on packed words: OUT features, lows, highs (max_depth,).
 
-    Returns the depth reached. Gains are in the units of the packed words.
+    l2 in units of packed weights. Returns the depth reached.
     """
 
 def grow(
@@ -128,9 +126,9 @@ def grow(
     has_missing: Bools,
     gradient: Floats,
     weight: Floats | None,
+    weight_facts: tuple[float, float, float],
     sigma: float,
     largest_gradient: float,
-    largest_weight: float,
     n_structure_rows: int,
     max_depth: int,
     l2: float,
@@ -140,10 +138,12 @@ def grow(
     features: Ints,
     lows: Bytes,
     highs: Bytes,
-    gains: Floats,
     n_threads: int,
 ) -> int:
-    """structure_rows, quantise and search in one call, on scratch memory: OUT as in search."""
+    """structure_rows, quantise and search in one call, on scratch memory; l2 in units of weight.
+
+    OUT features, lows, highs (max_depth,). Returns the depth reached.
+    """
 
 def fit_leaves(
     workspace: Workspace,
@@ -166,11 +166,13 @@ def fit_leaves(
     step: int,
     raw: Floats,
     values: Floats,
+    gains: Floats,
     n_threads: int,
 ) -> None:
     """Leaf values of one structure, then raw <- offset + shrink * (raw - offset) + tree.
 
-    offset (K,); OUT values (2^D, K); IN/OUT raw (K, N).
+    offset (K,); IN/OUT raw (K, N); OUT values (2^D, K), gains (D,): what each split adds to the
+    sum over leaves of G^2 / (W + l2), on all rows and without noise.
     """
 
 def leaf_indices(

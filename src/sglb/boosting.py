@@ -75,14 +75,19 @@ class Chain:
         if not math.isfinite(largest):
             raise ChainDiverged(step)
         if move.subsample < 1.0:
-            _core.subsample(
-                self.gradient, self.hessian, move.subsample, self.seed, step, self.n_threads
-            )
+            # The curvature is kept whole: it is a scale, and a leaf without any would jump.
+            _core.subsample(self.gradient, move.subsample, self.seed, step, self.n_threads)
         return largest / move.subsample
 
-    def fit_leaves(self, structure: Structure, largest: float, move: Move, step: int) -> Floats:
-        """Draw the leaf values of a structure and take the step: f <- shrink f + tree."""
+    def fit_leaves(
+        self, structure: Structure, largest: float, move: Move, step: int
+    ) -> tuple[Floats, Floats]:
+        """Draw the leaf values of a structure and take the step: f <- shrink f + tree.
+
+        Returns the values (2^depth, n_outputs) and what each split gained (depth,).
+        """
         values = np.empty((structure.n_leaves, len(self.raw)))
+        gains = np.empty(len(structure.features))
         _core.fit_leaves(
             self._workspace,
             self.training_set.code_columns,
@@ -93,7 +98,7 @@ class Chain:
             self.hessian,
             self.training_set.weight,
             largest,
-            self._largest_hessian(move),
+            self._largest_hessian(),
             self.training_set.largest_weight,
             move.learning_rate,
             move.noise,
@@ -104,15 +109,16 @@ class Chain:
             step,
             self.raw,
             values,
+            gains,
             self.n_threads,
         )
-        return values
+        return values, gains
 
-    def _largest_hessian(self, move: Move) -> float:
+    def _largest_hessian(self) -> float:
         if self.hessian is None:
             return 0.0
         if self.loss.smoothness is not None:
-            return self.loss.smoothness / move.subsample
+            return self.loss.smoothness
         return _core.largest(self.hessian, self.n_threads)
 
     def moment(
@@ -151,8 +157,8 @@ def boost(
         move = sampler.move(step)
         largest = chain.estimate_gradient(move, step)
         structure = rule.grow(training_set, chain.gradient, largest, move, seed, step)
-        values = chain.fit_leaves(structure, largest, move, step)
-        ensemble.append(structure, values, move.shrink)
+        values, gains = chain.fit_leaves(structure, largest, move, step)
+        ensemble.append(structure, values, gains, move.shrink)
         if callbacks:
             moment = chain.moment(step + 1, structure, values, move.shrink)
             # Every callback sees the step, even when one of them wants to stop.

@@ -92,8 +92,10 @@ class Ensemble:
         """Leaf values as they were drawn, (n_trees, 2^max_depth, n_outputs)."""
         return self._values[: self._n_trees]
 
-    def append(self, structure: Structure, values: Floats, shrink: float) -> None:
-        """Add one step: a structure, its leaf values (2^depth, n_outputs), the shrink factor."""
+    def append(self, structure: Structure, values: Floats, gains: Floats, shrink: float) -> None:
+        """Add one step: a structure, its leaf values (2^depth, n_outputs), what each split gained
+        (depth,), the shrink factor.
+        """
         t = self._n_trees
         if t == len(self._depths):
             self._reserve(max(16, 2 * t))
@@ -101,7 +103,7 @@ class Ensemble:
         self._features[t, :depth] = structure.features
         self._lows[t, :depth] = structure.lows
         self._highs[t, :depth] = structure.highs
-        self._gains[t, :depth] = structure.gains
+        self._gains[t, :depth] = gains
         self._depths[t] = depth
         self._shrinks[t] = shrink
         self._values[t, : len(values)] = values
@@ -109,8 +111,7 @@ class Ensemble:
 
     def structure(self, t: int) -> Structure:
         """Return the splits of tree t."""
-        whole = Structure(self._features[t], self._lows[t], self._highs[t], self._gains[t])
-        return whole.cut(self._depths[t])
+        return Structure(self._features[t], self._lows[t], self._highs[t]).cut(self._depths[t])
 
     def at(self, k: int) -> "Ensemble":
         """Return the chain after its first k steps: exactly the iterate it was then."""
@@ -132,7 +133,7 @@ class Ensemble:
 
     def advance(self, columns: NDArray[np.uint8], raw: Floats, t: int, n_threads: int = 1) -> None:
         """Take step t on raw scores (n_outputs, n_rows) of codes, in place, as training did."""
-        features, lows, highs, _ = self.structure(t)
+        features, lows, highs = self.structure(t)
         _core.add_tree(
             columns,
             features,

@@ -19,12 +19,11 @@ Floats = NDArray[np.float64]
 
 
 class Structure(NamedTuple):
-    """The splits of one oblivious tree, and what each added to the score."""
+    """The splits of one oblivious tree."""
 
     features: NDArray[np.int32]
     lows: NDArray[np.uint8]
     highs: NDArray[np.uint8]
-    gains: Floats
 
     @property
     def n_leaves(self) -> int:
@@ -33,9 +32,7 @@ class Structure(NamedTuple):
 
     def cut(self, depth: int) -> "Structure":
         """Return the first `depth` splits."""
-        return Structure(
-            self.features[:depth], self.lows[:depth], self.highs[:depth], self.gains[:depth]
-        )
+        return Structure(self.features[:depth], self.lows[:depth], self.highs[:depth])
 
 
 class StructureRule(Protocol):
@@ -88,13 +85,11 @@ class GreedySearch:
         step: int,
     ) -> Structure:
         """Search the structure on noisy gradients of a sample of the rows."""
-        weight = training_set.weight
         n_rows = training_set.n_rows
         structure = Structure(
             np.empty(self.max_depth, dtype=np.int32),
             np.empty(self.max_depth, dtype=np.uint8),
             np.empty(self.max_depth, dtype=np.uint8),
-            np.empty(self.max_depth),
         )
         depth = _core.grow(
             self._workspace,
@@ -102,10 +97,10 @@ class GreedySearch:
             training_set.n_codes,
             training_set.has_missing,
             gradient,
-            weight,
+            training_set.weight,
+            training_set.weight_facts,
             move.noise,
             largest,
-            training_set.largest_weight,
             n_rows if self.structure_rows is None else self.structure_rows,
             self.max_depth,
             self.l2,

@@ -74,3 +74,25 @@ class TrainingSet:
     def total_weight(self) -> float:
         """The N of the theory: sum of weights."""
         return float(self.n_rows if self.weight is None else self.weight.sum())
+
+    @cached_property
+    def weight_facts(self) -> tuple[float, float, float]:
+        """Weight of an ordinary row, and in that unit the largest and the sum of weights."""
+        if self.weight is None:
+            return 1.0, 1.0, float(self.n_rows)
+        unit = weight_unit(self.weight)
+        return unit, self.largest_weight / unit, float((self.weight / unit).sum())
+
+
+def weight_unit(weight: Floats | None) -> float:
+    """Return the weight of an ordinary row: 1 for multiplicities, else the mean weight.
+
+    Whole weights are told from others because a row of weight 2 is to be, bit for bit, what two
+    rows are; weights that were normalised to some sum are measured by their mean.
+    """
+    if weight is None:
+        return 1.0
+    largest = weight.max(initial=0.0)
+    if largest == 0.0 or (largest < 2**20 and (weight == np.round(weight)).all()):
+        return 1.0
+    return float((weight / largest).mean() * largest)

@@ -30,7 +30,7 @@ from sglb.posterior import virtual_states
 from sglb.samplers import Sampler
 from sglb.settings import Settings, Size, check_parameters, n_threads, resolve
 from sglb.structure import GreedySearch
-from sglb.training_set import TrainingSet
+from sglb.training_set import TrainingSet, weight_unit
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -51,13 +51,6 @@ class Rows(NamedTuple):
     def total_weight(self) -> float:
         """The N of the theory."""
         return float(len(self.values) if self.weight is None else self.weight.sum())
-
-    @property
-    def unit(self) -> float:
-        """The weight of one ordinary row: 1 for multiplicities, else the mean weight."""
-        if self.weight is None or (self.weight == np.round(self.weight)).all():
-            return 1.0
-        return float(self.weight.mean())
 
     @property
     def task(self) -> str:
@@ -367,7 +360,7 @@ def _checked(callbacks: Sequence[Callback]) -> Sequence[Callback]:
 def _size(rows: Rows, loss: Loss, best: Floats) -> Size:
     """Return what the rules for "auto" ask of the data; `best` is the best constant raw score."""
     n_rows = len(rows.values)
-    size = Size(n_rows, rows.total_weight, rows.unit)
+    size = Size(n_rows, rows.total_weight, weight_unit(rows.weight))
     raw = user_shape(np.repeat(best[:, None], n_rows, axis=1))
     if rows.classes is None:
         square = np.square(loss.gradient(rows.target, raw)).reshape(n_rows, -1).sum(axis=1)

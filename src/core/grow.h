@@ -1,0 +1,26 @@
+// The structure of one tree from gradients: sample rows, quantise, search.
+#pragma once
+
+#include <cstdint>
+
+#include "quantise.h"
+#include "search.h"
+
+namespace sglb {
+
+struct GrowInput {
+    Codes codes;
+    const double* gradient;  // [n_outputs * n_rows]
+    int64_t n_rows;
+    int64_t n_outputs;
+    Weights weights;
+    double sigma;             // standard deviation of the noise on a gradient of weight 1
+    double largest_gradient;  // bounds |gradient|
+    int64_t n_structure_rows;
+    SearchRule rule;  // l2 in units of weights
+};
+
+// OUT splits [max_depth]. Returns the depth reached.
+int grow(const GrowInput& input, Workspace& workspace, Split* splits, int n_threads);
+
+}  // namespace sglb

@@ -53,5 +53,5 @@ $(STAMPS)/lint: $(STAMPS)/run
 	touch $@
 
 $(STAMPS)/bench: $(STAMPS)/run
-	$(PIP) install catboost lightgbm xgboost hessboost
+	$(PIP) install catboost chimeraboost hessboost lightgbm xgboost
 	touch $@

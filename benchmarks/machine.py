@@ -1,0 +1,72 @@
+"""Where numbers were measured: machine, versions, how busy it was."""
+
+import os
+import platform
+import resource
+import subprocess
+import time
+from datetime import date
+from pathlib import Path
+
+from benchmarks.peers import get_peer, version
+
+REPOSITORY = Path(__file__).parent.parent
+
+
+def describe(libraries):
+    """Lines of Markdown."""
+    packages = {get_peer(name).PACKAGE: version(name) for name in libraries}
+    installed = ", ".join(f"{name} {number}" for name, number in packages.items() if number)
+    return [
+        f"- {_processor()}, {_cores()} cores, {_memory():.0f} GiB, {platform.platform()}",
+        f"- Python {platform.python_version()}, {installed}",
+        f"- {date.today().isoformat()}, commit {_commit()}",
+    ]
+
+
+class Others:
+    """Cores that anything but our own child processes kept busy while the block ran."""
+
+    def __enter__(self):
+        self._start = self._now()
+        return self
+
+    def __exit__(self, *_):
+        seconds, busy, own = (b - a for a, b in zip(self._start, self._now(), strict=True))
+        self.cores = max(0.0, (busy - own) / seconds)
+
+    @staticmethod
+    def _now():
+        usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+        first = Path("/proc/stat").read_text().splitlines()[0].split()
+        # user nice system idle iowait irq softirq steal, in ticks
+        ticks = sum(int(first[place]) for place in (1, 2, 3, 6, 7, 8))
+        busy = ticks / os.sysconf("SC_CLK_TCK")
+        return time.perf_counter(), busy, usage.ru_utime + usage.ru_stime
+
+
+def _processor():
+    fields = {}
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        key, _, value = line.partition(":")
+        fields.setdefault(key.strip(), value.strip())
+    flags = fields.get("flags", "").split()
+    vectors = [name for name in ("avx2", "avx512f") if name in flags]
+    return " ".join([fields.get("model name", platform.machine()), *vectors])
+
+
+def _cores():
+    return len(os.sched_getaffinity(0))
+
+
+def _memory():
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+
+
+def _commit():
+    try:
+        call = ["git", "-C", str(REPOSITORY), "describe", "--always", "--dirty"]
+        done = subprocess.run(call, capture_output=True, text=True)
+    except OSError:
+        return "unknown"
+    return done.stdout.strip() or "unknown"

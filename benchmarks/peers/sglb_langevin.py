@@ -1,0 +1,44 @@
+from benchmarks import estimators, numpy_logistic
+
+NAME = "sglb"
+PACKAGE = "sglb"
+IMPORT = "from sglb import SGLBClassifier"
+NOTE = (
+    "sampler='langevin', automatic temperature and shrink rate; oblivious trees, one with all"
+    " outputs for several classes; one Newton step, l2 3; structure on a sample of the rows"
+    " (structure_sample='auto')"
+)
+
+
+class NumPyLogistic:
+    convex = True
+    loss = staticmethod(numpy_logistic.loss)
+    gradient = staticmethod(numpy_logistic.gradient)
+    hessian = staticmethod(numpy_logistic.hessian)
+
+
+def fit(X, y, settings, **extra):
+    from sglb import SGLBClassifier, SGLBRegressor
+
+    kind = estimators.choose(settings, SGLBClassifier, SGLBRegressor)
+    model = kind(
+        n_estimators=settings.n_trees,
+        learning_rate=settings.learning_rate,
+        max_depth=settings.depth,
+        max_bins=settings.max_bins,
+        n_jobs=settings.threads,
+        random_state=settings.seed,
+        **extra,
+    )
+    return model.fit(X, y)
+
+
+def fit_custom(X, y, settings, **extra):
+    return fit(X, y, settings, loss=NumPyLogistic(), **extra)
+
+
+predict = predict_custom = estimators.predict
+
+
+def predict_states(model, X, n):
+    return model.predict_uncertainty(X, n_states=n)

@@ -1,0 +1,63 @@
+"""A problem: rows, what is asked of a library on them, and what is measured."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from benchmarks.settings import Settings
+
+
+class Data(NamedTuple):
+    X: np.ndarray  # float32, row-major
+    y: np.ndarray
+    X_test: np.ndarray
+    y_test: np.ndarray
+
+
+@dataclass(frozen=True)
+class Problem:
+    measure: str  # a function of `benchmarks.measures`
+    what: str  # the data in words
+    data: Callable[[int, int], tuple[np.ndarray, np.ndarray]] | None = None  # (n_rows, seed)
+    n_rows: int = 0
+    n_test: int = 0
+    task: str = "binary"
+    n_classes: int = 2
+    n_trees: int = 100
+    depth: int = 6
+    learning_rate: float = 0.1
+    max_bins: int = 64
+    threads: int | None = None  # None: as many as the run is asked for
+    libraries: tuple[str, ...] | None = None  # None: all that can
+    fastest_of: str | None = None  # only sglb and the two fastest peers of another problem
+    setup: str = ""  # imports only: what is there already
+    timeout: float = 900.0  # seconds for one process
+
+    def smaller(self, n_rows=None, n_trees=None):
+        """The same problem cut down, to try things out."""
+        return replace(
+            self,
+            n_rows=min(self.n_rows, n_rows or self.n_rows),
+            n_test=min(self.n_test, n_rows or self.n_test),
+            n_trees=min(self.n_trees, n_trees or self.n_trees),
+        )
+
+    def settings(self, threads, seed):
+        return Settings(
+            task=self.task,
+            n_classes=self.n_classes,
+            n_trees=self.n_trees,
+            depth=self.depth,
+            learning_rate=self.learning_rate,
+            max_bins=self.max_bins,
+            threads=self.threads or threads,
+            seed=seed,
+        )
+
+    def make(self):
+        """Draw the rows, the same in every process; the last ones are for testing."""
+        X, y = self.data(self.n_rows + self.n_test, 0)
+        n = len(X) - self.n_test
+        return Data(X[:n], y[:n], X[n:], y[n:])

@@ -119,7 +119,7 @@ class FixedStructure:
     def __init__(self, structure):
         self.structure = structure
 
-    def grow(self, training_set, gradient, largest, move, seed, step):
+    def grow(self, training_set, slopes, largest, move, seed, step):
         return self.structure
 
 
@@ -129,7 +129,7 @@ class OneOf:
     def __init__(self, structures):
         self.structures = structures
 
-    def grow(self, training_set, gradient, largest, move, seed, step):
+    def grow(self, training_set, slopes, largest, move, seed, step):
         words = np.empty((1, 4), dtype=np.uint32)
         _core.words(seed, step, TEST, 0, 0, words)
         return self.structures[int(words[0, 0]) * len(self.structures) >> 32]

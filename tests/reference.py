@@ -60,9 +60,23 @@ def unit(word):
 
 
 def normals(seed, step, role, output, first, n):
-    """Box-Muller: sqrt(-2 ln u) cos(2 pi v), u never 0."""
-    w = words(seed, step, role, output, first, n)
-    return np.sqrt(-2.0 * np.log(unit(w[:, 0]) + 2.0**-33)) * np.cos(2 * np.pi * unit(w[:, 1]))
+    """Box-Muller: sqrt(-2 ln u) times cos(2 pi v) or, for odd numbers, sin(2 pi v); u never 0.
+
+    Numbers 2 i and 2 i + 1 share the words of counter i.
+    """
+    index = np.arange(first, first + n, dtype=np.uint64)
+    first_pair = first // 2
+    w = words(seed, step, role, output, first_pair, (first + n + 1) // 2 - first_pair)
+    w = w[(index // 2 - np.uint64(first_pair)).astype(np.intp)]
+    radius = np.sqrt(-2.0 * np.log(unit(w[:, 0]) + 2.0**-33))
+    angle = 2 * np.pi * unit(w[:, 1])
+    return radius * np.where(index % 2 == 0, np.cos(angle), np.sin(angle))
+
+
+def rounding_offsets(seed, step, output, n):
+    """Uniform numbers that rows 0 .. n-1 are rounded by: word 2 or 3 of their normal's counter."""
+    w = words(seed, step, STRUCTURE, output, 0, (n + 1) // 2)
+    return unit(w[:, 2:].reshape(-1)[:n])
 
 
 def core_normals(seed, step, role, output, n):
@@ -273,7 +287,7 @@ def quantise(gradient, weight, rows, sigma, largest_gradient, seed, step):
         if scales.fine:
             q = np.rint(w * np.rint(value * scales.gradient))
         else:
-            uniform = unit(words(seed, step, STRUCTURE, k, 0, n_rows)[rows, 2])
+            uniform = rounding_offsets(seed, step, k, n_rows)[rows]
             q = np.rint(w * value * scales.gradient + (uniform - 0.5))
         packed[k] = (q.astype(np.int64) << 32) + np.rint(mass).astype(np.int64)
     return packed, (scales.gradient / facts.unit, scales.weight / facts.unit)

@@ -27,17 +27,26 @@ def described(annotation):
     return text
 
 
-def bound_signature(function):
-    """What nanobind bound, in the words of the stub: [(argument, type)], result."""
-    assert len(function.__nb_signature__) == 1, "one overload"
-    text, _, defaults = function.__nb_signature__[0]
-    assert defaults is None
-    text = re.sub(r"ndarray\[dtype=(\w+)[^\]]*\]", r"NDArray[np.\1]", text)
-    text = re.sub(r"ndarray\[[^\]]*\]", "NDArray[Any]", text)
-    text = text.replace("np.bool]", "np.bool_]").replace("sglb._core.", "")
-    node = ast.parse(text + ": ...").body[0]
-    arguments = [(a.arg, ast.unparse(a.annotation)) for a in node.args.args]
-    return arguments, ast.unparse(node.returns)
+def bound_signatures(function):
+    """What nanobind bound, in the stub's words: [(argument, type)], result of each overload."""
+    found = []
+    for text, _, defaults in function.__nb_signature__:
+        assert defaults is None
+        text = re.sub(r"ndarray\[dtype=(\w+)[^\]]*\]", r"NDArray[np.\1]", text)
+        text = re.sub(r"ndarray\[[^\]]*\]", "NDArray[Any]", text)
+        text = text.replace("np.bool]", "np.bool_]").replace("sglb._core.", "")
+        node = ast.parse(text + ": ...").body[0]
+        arguments = [(a.arg, a.annotation and ast.unparse(a.annotation)) for a in node.args.args]
+        found.append((arguments, ast.unparse(node.returns)))
+    return found
+
+
+def spelled_signature(node):
+    """What the stub says: [(argument, type)], result."""
+    assert not node.args.kwonlyargs
+    assert not node.args.defaults
+    arguments = [(a.arg, a.annotation and described(a.annotation)) for a in node.args.args]
+    return arguments, described(node.returns)
 
 
 def test_the_stub_names_exactly_what_the_module_has():
@@ -47,12 +56,7 @@ def test_the_stub_names_exactly_what_the_module_has():
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_arguments_and_types_of_the_stub_are_those_of_the_module(name):
-    node = FUNCTIONS[name]
-    arguments = node.args
-    assert not arguments.kwonlyargs
-    assert not arguments.defaults
-    spelled = [(a.arg, described(a.annotation)) for a in arguments.args]
-    assert (spelled, described(node.returns)) == bound_signature(getattr(_core, name))
+    assert [spelled_signature(FUNCTIONS[name])] == bound_signatures(getattr(_core, name))
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -67,7 +71,7 @@ def test_every_function_says_what_it_does_and_whether_it_fills_arrays(name):
 
 @pytest.mark.parametrize("name", CLASSES)
 def test_classes_of_the_stub_can_be_made_as_it_says(name):
-    assert [node.name for node in CLASSES[name].body if isinstance(node, ast.FunctionDef)] == [
-        "__init__"
-    ]
-    assert isinstance(getattr(_core, name)(), getattr(_core, name))
+    methods = [node for node in CLASSES[name].body if isinstance(node, ast.FunctionDef)]
+    assert {node.name for node in methods} == {"__init__"}
+    bound = bound_signatures(getattr(_core, name).__init__)
+    assert [spelled_signature(node) for node in methods] == bound

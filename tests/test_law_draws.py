@@ -236,7 +236,7 @@ def test_rows_are_kept_independently_with_the_given_rate():
     kept = np.ones((n_steps, n))
     for step in range(n_steps):
         gradient = np.ones((2, n))
-        _core.subsample(gradient, RATE, 3, step, 1)
+        _core.evaluate(_core.Slopes(np.ones((2, n)), None), RATE, 3, step, gradient, None)
         assert (gradient[0] == gradient[1]).all()
         kept[step] = gradient[0]
     assert set(np.unique(kept)) == {0.0, 1.0 / RATE}
@@ -304,16 +304,16 @@ def test_sampling_rows_for_the_structure_does_not_touch_the_leaves():
 def test_the_rows_drawn_are_a_function_of_seed_and_step():
     rng = np.random.default_rng(9)
     rows = binary_set(rng.integers(0, 2, size=(6, 200)), rng.normal(size=200))
-    gradient = rng.normal(size=(1, 200))
+    slopes = _core.Slopes(rng.normal(size=(1, 200)), None)
     move = Move(EPS, SIGMA)
     rule, other = GreedySearch(3, structure_rows=50), GreedySearch(3, structure_rows=50)
-    chosen = [rule.grow(rows, gradient, 4.0, move, 1, step) for step in range(20)]
+    chosen = [rule.grow(rows, slopes, 4.0, move, 1, step) for step in range(20)]
     # In any order, by another searcher, the same structures; another seed gives others.
     for step in reversed(range(20)):
-        again = other.grow(rows, gradient, 4.0, move, 1, step)
+        again = other.grow(rows, slopes, 4.0, move, 1, step)
         assert all((a == b).all() for a, b in zip(again, chosen[step], strict=True))
     differ = [
-        (other.grow(rows, gradient, 4.0, move, 2, step).features != chosen[step].features).any()
+        (other.grow(rows, slopes, 4.0, move, 2, step).features != chosen[step].features).any()
         for step in range(20)
     ]
     assert any(differ)

@@ -52,8 +52,8 @@ class Leaves:
             _core.Workspace(),
             self.columns,
             *self.splits,
-            self.gradient,
-            self.hessian,
+            _core.Slopes(self.gradient, self.hessian),
+            1.0,
             self.weight,
             reference.largest(self.gradient),
             0.0 if self.hessian is None else reference.largest(self.hessian),
@@ -308,9 +308,9 @@ def test_shapes_and_splits_that_do_not_fit_are_refused():
             leaves.fit()
 
     features, lows, highs = leaves.splits
-    refused("raw, gradient and hessian", gradient=np.ones((1, 9)))
-    refused("raw, gradient and hessian", hessian=np.ones((2, 10)))
-    refused("raw, gradient and hessian", weight=np.ones(11))
+    refused("raw and slopes", gradient=np.ones((1, 9)))
+    refused("gradient and hessian", hessian=np.ones((2, 10)))
+    refused("raw and slopes", weight=np.ones(11))
     refused("offset", offset=np.ones(2))
     refused("values must be", depth=3)
     refused("feature out of range", splits=(features + 5, lows, highs))

@@ -138,28 +138,19 @@ def test_all_rows_are_a_sample_of_all_rows():
 
 @given(seeds, steps, sizes, st.integers(1, 3), st.sampled_from([0.001, 0.1, 0.5, 1.0]), generators)
 def test_subsample_equals_its_twin(seed, step, n, n_outputs, rate, rng):
-    gradient = rng.normal(size=(n_outputs, n))
-    expected = reference.subsample(gradient, rate, seed, step)
-    _core.subsample(gradient, rate, seed, step, 1)
-    assert np.array_equal(gradient, expected)
+    gradient, hessian = rng.normal(size=(2, n_outputs, n))
+    found, curvature = np.empty_like(gradient), np.empty_like(gradient)
+    slopes = _core.Slopes(gradient, hessian)
+    _core.evaluate(slopes, rate, seed, step, found, curvature)
+    assert np.array_equal(found, reference.subsample(gradient, rate, seed, step))
+    assert np.array_equal(curvature, hessian)
 
 
 def test_a_subsample_keeps_a_row_for_all_outputs_or_for_none():
-    gradient = np.ones((3, 500))
-    _core.subsample(gradient, 0.5, 1, 2, 1)
+    gradient = np.empty((3, 500))
+    _core.evaluate(_core.Slopes(np.ones((3, 500)), None), 0.5, 1, 2, gradient, None)
     assert (gradient == gradient[0]).all()
     assert set(np.unique(gradient)) == {0.0, 2.0}
-
-
-@pytest.mark.parametrize("n", BLOCK_SIZES)
-def test_subsample_does_not_depend_on_threads(n):
-    start = np.random.default_rng(1).normal(size=(2, n))
-    expected = start.copy()
-    _core.subsample(expected, 0.3, 1, 2, 1)
-    for n_threads in THREADS:
-        found = start.copy()
-        _core.subsample(found, 0.3, 1, 2, n_threads)
-        assert np.array_equal(found, expected)
 
 
 def test_arguments_that_make_no_sense_are_refused():

@@ -33,7 +33,17 @@ def quantise(gradient, weight, rows, sigma, seed=1, step=2, n_threads=1):
     facts = reference.weight_facts(weight, gradient.shape[1])
     bound = reference.largest(gradient)
     scales = _core.quantise(
-        gradient, weight, facts, rows, sigma, bound, seed, step, packed, n_threads
+        _core.Slopes(gradient, None),
+        1.0,
+        weight,
+        facts,
+        rows,
+        sigma,
+        bound,
+        seed,
+        step,
+        packed,
+        n_threads,
     )
     return packed, scales
 
@@ -77,7 +87,8 @@ class Search:
             reference.to_rows(columns),
             np.asarray(n_codes, dtype=np.int32),
             has_missing,
-            gradient,
+            _core.Slopes(gradient, None),
+            1.0,
             weight,
             reference.weight_facts(weight, n_rows),
             sigma,
@@ -172,8 +183,8 @@ def test_sums_of_words_never_leave_their_half(n):
 
 
 def test_a_sum_at_the_end_of_its_half_is_not_rounded_over_it():
-    # 4,000 times 536,870.9115 is 2^31 - 2; rounded up before it is multiplied it would be more.
-    packed, _ = quantise(np.array([[536870.9115]]), np.array([4000.0]), None, 0.0)
+    # 4,000 times 536,870.9 is below 2^31, but not if it is rounded before it is multiplied.
+    packed, _ = quantise(np.array([[536870.9]]), np.array([4000.0]), None, 0.0)
     q, w = reference.unpack(packed)
     assert 0 < q.item() < 2**31
     assert 0 < w.item() < 2**31
@@ -185,7 +196,9 @@ def test_rounding_is_unbiased():
     gradient = np.full((1, n), 0.3)
     bound = 30.0  # so few steps that rounding shows: 30 stands for 2^31 / n
     packed = np.empty((1, n), dtype=np.int64)
-    scale, _ = _core.quantise(gradient, None, (1.0, 1.0, n), None, 0.0, bound, 5, 6, packed, 1)
+    scale, _ = _core.quantise(
+        _core.Slopes(gradient, None), 1.0, None, (1.0, 1.0, n), None, 0.0, bound, 5, 6, packed, 1
+    )
     exact = 0.3 * scale
     q = packed[0] >> 32
     assert set(np.unique(q)) == {math.floor(exact), math.ceil(exact)}
@@ -403,7 +416,7 @@ def test_a_split_without_gain_is_still_taken():
     st.integers(1, 3),
     weightings,
     sigmas,
-    st.sampled_from([0.0, 2.0]),
+    st.sampled_from([0.0, 5.0, 50.0]),
     st.sampled_from([None, 0, 1, 20, 10**9]),
     st.sampled_from([0.0, 1.0]),
     st.tuples(seeds, steps),
@@ -502,10 +515,20 @@ def test_shapes_and_numbers_that_do_not_fit_are_refused():
         quantise(np.ones((1, 3)), None, np.array([3], dtype=np.uint32), 0.0)
     with pytest.raises(ValueError, match="packed must be"):
         _core.quantise(
-            np.ones((1, 3)), None, (1.0, 1.0, 3.0), None, 0.0, 1.0, 0, 0, packed[:, :2].copy(), 1
+            _core.Slopes(np.ones((1, 3)), None),
+            1.0,
+            None,
+            (1.0, 1.0, 3.0),
+            None,
+            0.0,
+            1.0,
+            0,
+            0,
+            packed[:, :2].copy(),
+            1,
         )
     growth = reference.Growth(2, structure_rows=-1)
     with pytest.raises(ValueError, match="n_structure_rows must not be negative"):
         Search(2).grow(columns, [3, 3], no_missing, np.ones((1, 3)), None, 0.0, growth)
-    with pytest.raises(ValueError, match="gradient must be"):
+    with pytest.raises(ValueError, match="slopes must be"):
         Search(2).grow(columns, [3, 3], no_missing, np.ones((1, 4)), None, 0.0, reference.Growth(2))

@@ -21,6 +21,7 @@
 #include "parallel.h"
 #include "quantise.h"
 #include "search.h"
+#include "slopes.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -149,24 +150,70 @@ double py_largest(nb::ndarray<const double, nb::c_contig, nb::device::cpu> value
     return largest(values.data(), static_cast<int64_t>(values.size()), n_threads);
 }
 
-double py_gradient(const std::string& loss, std::pair<double, double> parameters, In<double, 1> y,
-                   In<double, 2> raw, Array<double, 2> gradient,
-                   std::optional<Array<double, 2>> hessian, int n_threads) {
-    const auto same = [&](const auto& a) {
-        return a.shape(0) == raw.shape(0) && a.shape(1) == raw.shape(1);
-    };
-    require(y.shape(0) == raw.shape(1) && same(gradient) && (!hessian || same(*hessian)),
-            "y must be (N,), raw, gradient and hessian (K, N)");
-    nb::gil_scoped_release release;
-    return loss_gradient(loss, parameters.first, parameters.second, length(raw, 1), length(raw, 0),
-                         y.data(), raw.data(), gradient.data(), pointer(hessian), n_threads);
+using MaybeOut = std::optional<Array<double, 2>>;
+
+bool same_shape(const auto& a, const auto& b) {
+    return a.shape(0) == b.shape(0) && a.shape(1) == b.shape(1);
 }
 
-void py_subsample(Array<double, 2> gradient, double rate, uint64_t seed, uint32_t step,
-                  int n_threads) {
+LossKernel loss_of(const std::string& name, std::pair<double, double> parameters,
+                   const In<double, 1>& y, const In<double, 2>& raw) {
+    require(y.shape(0) == raw.shape(1), "y must be (N,), raw (K, N)");
+    return find_loss(name, {parameters.first, parameters.second}, length(raw, 0));
+}
+
+double py_gradient(const std::string& loss, std::pair<double, double> parameters, In<double, 1> y,
+                   In<double, 2> raw, Array<double, 2> gradient, MaybeOut hessian, int n_threads) {
+    require(same_shape(gradient, raw) && (!hessian || same_shape(*hessian, raw)),
+            "raw, gradient and hessian must be (K, N)");
+    const LossKernel kernel = loss_of(loss, parameters, y, raw);
     nb::gil_scoped_release release;
-    subsample(gradient.data(), length(gradient, 1), length(gradient, 0), rate, seed, step,
-              n_threads);
+    return loss_gradient(kernel, length(raw, 1), length(raw, 0), y.data(), raw.data(),
+                         gradient.data(), pointer(hessian), n_threads);
+}
+
+// Slopes and the arrays they point to.
+struct SlopesObject {
+    Slopes slopes;
+    In<double, 2> first;
+    MaybeMatrix<double> second;
+    MaybeVector y;
+
+    SlopesObject(In<double, 2> gradient, MaybeMatrix<double> hessian)
+        : first(gradient), second(hessian) {
+        require(!second || same_shape(*second, first), "gradient and hessian must be (K, N)");
+        slopes.n_rows = length(first, 1);
+        slopes.n_outputs = length(first, 0);
+        slopes.gradient = first.data();
+        slopes.hessian = pointer(second);
+    }
+
+    SlopesObject(const std::string& loss, std::pair<double, double> parameters,
+                 In<double, 1> target, In<double, 2> raw, bool newton)
+        : first(raw), y(target) {
+        slopes.n_rows = length(raw, 1);
+        slopes.n_outputs = length(raw, 0);
+        slopes.loss = loss_of(loss, parameters, target, raw);
+        slopes.y = target.data();
+        slopes.raw = raw.data();
+        slopes.newton = newton;
+    }
+};
+
+void py_evaluate(const SlopesObject& object, double subsample, uint64_t seed, uint32_t step,
+                 Array<double, 2> gradient, MaybeOut hessian) {
+    const Slopes& slopes = object.slopes;
+    require(same_shape(gradient, object.first) && (!hessian || same_shape(*hessian, gradient)),
+            "gradient and hessian must be (K, N)");
+    require(!hessian || slopes.hessian || slopes.newton, "these slopes have no hessian");
+    nb::gil_scoped_release release;
+    SlopeTile tile(slopes, slopes.n_rows);
+    tile.fill({subsample, seed, step}, 0, slopes.n_rows);
+    for (int64_t k = 0; k < slopes.n_outputs; ++k) {
+        const int64_t at = k * slopes.n_rows;
+        std::copy_n(tile.gradient(k), slopes.n_rows, gradient.data() + at);
+        if (hessian) std::copy_n(tile.hessian(k), slopes.n_rows, hessian->data() + at);
+    }
 }
 
 void py_structure_rows(int64_t n_rows, uint64_t seed, uint32_t step, Array<uint32_t, 1> rows,
@@ -193,19 +240,20 @@ Weights weights_of(const MaybeVector& weight, const WeightFacts& facts, size_t n
     return {pointer(weight), unit, largest, total};
 }
 
-std::pair<double, double> py_quantise(In<double, 2> gradient, MaybeVector weight,
-                                      WeightFacts weight_facts, MaybeRows rows, double sigma,
-                                      double largest_gradient, uint64_t seed, uint32_t step,
-                                      Array<int64_t, 2> packed, int n_threads) {
-    const int64_t n = rows ? length(*rows, 0) : length(gradient, 1);
-    require(packed.shape(0) == gradient.shape(0) && length(packed, 1) == n,
+std::pair<double, double> py_quantise(const SlopesObject& object, double subsample,
+                                      MaybeVector weight, WeightFacts weight_facts, MaybeRows rows,
+                                      double sigma, double largest_gradient, uint64_t seed,
+                                      uint32_t step, Array<int64_t, 2> packed, int n_threads) {
+    const Slopes& slopes = object.slopes;
+    const int64_t n = rows ? length(*rows, 0) : slopes.n_rows;
+    require(length(packed, 0) == slopes.n_outputs && length(packed, 1) == n,
             "packed must be (K, n)");
-    check_rows(rows, gradient.shape(1));
-    const Weights weights = weights_of(weight, weight_facts, gradient.shape(1));
+    check_rows(rows, object.first.shape(1));
+    const Weights weights = weights_of(weight, weight_facts, object.first.shape(1));
     nb::gil_scoped_release release;
     const Scales scales = quantise_scales(n, rows.has_value(), sigma, largest_gradient, weights);
-    quantise(gradient.data(), weights, pointer(rows), length(gradient, 1), n, length(gradient, 0),
-             sigma, scales, seed, step, packed.data(), n_threads);
+    quantise(slopes, {subsample, seed, step}, weights, pointer(rows), n, sigma, scales, seed, step,
+             packed.data(), n_threads);
     return {scales.gradient / scales.unit, scales.weight / scales.unit};
 }
 
@@ -265,19 +313,18 @@ int py_search(Workspace& workspace, In<uint8_t, 2> code_rows, In<int32_t, 1> n_c
 }
 
 int py_grow(Workspace& workspace, In<uint8_t, 2> code_rows, In<int32_t, 1> n_codes,
-            In<bool, 1> has_missing, In<double, 2> gradient, MaybeVector weight,
-            WeightFacts weight_facts, double sigma, double largest_gradient,
+            In<bool, 1> has_missing, const SlopesObject& object, double subsample,
+            MaybeVector weight, WeightFacts weight_facts, double sigma, double largest_gradient,
             int64_t n_structure_rows, int max_depth, double l2, double random_strength,
             uint64_t seed, uint32_t step, Array<int32_t, 1> features, Array<uint8_t, 1> lows,
             Array<uint8_t, 1> highs, int n_threads) {
     StructureOut out(features, lows, highs, max_depth);
-    require(gradient.shape(1) == code_rows.shape(0), "gradient must be (K, N)");
+    require(object.slopes.n_rows == length(code_rows, 0), "slopes must be (K, N)");
     require(n_structure_rows >= 0, "n_structure_rows must not be negative");
     const GrowInput input{codes_of(code_rows, n_codes, has_missing),
-                          gradient.data(),
-                          length(gradient, 1),
-                          length(gradient, 0),
-                          weights_of(weight, weight_facts, gradient.shape(1)),
+                          object.slopes,
+                          {subsample, seed, step},
+                          weights_of(weight, weight_facts, code_rows.shape(0)),
                           sigma,
                           largest_gradient,
                           n_structure_rows,
@@ -288,29 +335,24 @@ int py_grow(Workspace& workspace, In<uint8_t, 2> code_rows, In<int32_t, 1> n_cod
 }
 
 void py_fit_leaves(Workspace& workspace, In<uint8_t, 2> columns, In<int32_t, 1> features,
-                   In<uint8_t, 1> lows, In<uint8_t, 1> highs, In<double, 2> gradient,
-                   MaybeMatrix<double> hessian, MaybeVector weight, double largest_gradient,
+                   In<uint8_t, 1> lows, In<uint8_t, 1> highs, const SlopesObject& object,
+                   double subsample, MaybeVector weight, double largest_gradient,
                    double largest_hessian, double largest_weight, double learning_rate,
                    double sigma, double shrink, double l2, In<double, 1> offset, uint64_t seed,
                    uint32_t step, Array<double, 2> raw, Array<double, 2> values,
                    Array<double, 1> gains, int n_threads) {
     const auto splits = splits_of(features, lows, highs, length(columns, 0));
-    const auto same = [&](const auto& a) {
-        return a.shape(0) == raw.shape(0) && a.shape(1) == raw.shape(1);
-    };
-    require(raw.shape(1) == columns.shape(1) && same(gradient) && (!hessian || same(*hessian)) &&
+    require(raw.shape(1) == columns.shape(1) && same_shape(object.first, raw) &&
                 (!weight || weight->shape(0) == raw.shape(1)),
-            "raw, gradient and hessian must be (K, N), weight (N,), columns (F, N)");
+            "raw and slopes must be (K, N), weight (N,), columns (F, N)");
     require(values.shape(0) == size_t{1} << splits.size() && values.shape(1) == raw.shape(0) &&
                 offset.shape(0) == raw.shape(0) && gains.shape(0) >= splits.size(),
             "values must be (2^depth, K), offset (K,), gains (depth,)");
     const LeafInput input{columns.data(),
-                          length(raw, 1),
-                          length(raw, 0),
                           splits.data(),
                           static_cast<int>(splits.size()),
-                          gradient.data(),
-                          pointer(hessian),
+                          object.slopes,
+                          {subsample, seed, step},
                           pointer(weight),
                           largest_gradient,
                           largest_hessian,
@@ -405,6 +447,12 @@ void check_signals() {
 NB_MODULE(_core, m) {
     set_interrupt_check(check_signals);
     nb::class_<Workspace>(m, "Workspace").def(nb::init<>());
+    nb::class_<SlopesObject>(m, "Slopes")
+        .def(nb::init<In<double, 2>, MaybeMatrix<double>>(), "gradient"_array,
+             "hessian"_array.none())
+        .def(nb::init<const std::string&, std::pair<double, double>, In<double, 1>, In<double, 2>,
+                      bool>(),
+             "loss"_a, "parameters"_a, "y"_array, "raw"_array, "newton"_a);
     m.def("available_threads", &available_threads);
     m.def("words", &py_words, "seed"_a, "step"_a, "role"_a, "output"_a, "first"_a, "out"_array);
     m.def("normals", &py_normals, "seed"_a, "step"_a, "role"_a, "output"_a, "first"_a, "out"_array,
@@ -417,26 +465,26 @@ NB_MODULE(_core, m) {
     m.def("largest", &py_largest, "values"_array, "n_threads"_a);
     m.def("gradient", &py_gradient, "loss"_a, "parameters"_a, "y"_array, "raw"_array,
           "gradient"_array, "hessian"_array.none(), "n_threads"_a);
-    m.def("subsample", &py_subsample, "gradient"_array, "rate"_a, "seed"_a, "step"_a,
-          "n_threads"_a);
+    m.def("evaluate", &py_evaluate, "slopes"_a, "subsample"_a, "seed"_a, "step"_a, "gradient"_array,
+          "hessian"_array.none());
     m.def("structure_rows", &py_structure_rows, "n_rows"_a, "seed"_a, "step"_a, "rows"_array,
           "n_threads"_a);
-    m.def("quantise", &py_quantise, "gradient"_array, "weight"_array.none(), "weight_facts"_a,
-          "rows"_array.none(), "sigma"_a, "largest_gradient"_a, "seed"_a, "step"_a, "packed"_array,
-          "n_threads"_a);
+    m.def("quantise", &py_quantise, "slopes"_a, "subsample"_a, "weight"_array.none(),
+          "weight_facts"_a, "rows"_array.none(), "sigma"_a, "largest_gradient"_a, "seed"_a,
+          "step"_a, "packed"_array, "n_threads"_a);
     m.def("search", &py_search, "workspace"_a, "code_rows"_array, "n_codes"_array,
           "has_missing"_array, "packed"_array, "rows"_array.none(), "max_depth"_a, "l2"_a,
           "random_strength"_a, "seed"_a, "step"_a, "features"_array, "lows"_array, "highs"_array,
           "n_threads"_a);
     m.def("grow", &py_grow, "workspace"_a, "code_rows"_array, "n_codes"_array, "has_missing"_array,
-          "gradient"_array, "weight"_array.none(), "weight_facts"_a, "sigma"_a,
+          "slopes"_a, "subsample"_a, "weight"_array.none(), "weight_facts"_a, "sigma"_a,
           "largest_gradient"_a, "n_structure_rows"_a, "max_depth"_a, "l2"_a, "random_strength"_a,
           "seed"_a, "step"_a, "features"_array, "lows"_array, "highs"_array, "n_threads"_a);
     m.def("fit_leaves", &py_fit_leaves, "workspace"_a, "columns"_array, "features"_array,
-          "lows"_array, "highs"_array, "gradient"_array, "hessian"_array.none(),
-          "weight"_array.none(), "largest_gradient"_a, "largest_hessian"_a, "largest_weight"_a,
-          "learning_rate"_a, "sigma"_a, "shrink"_a, "l2"_a, "offset"_array, "seed"_a, "step"_a,
-          "raw"_array, "values"_array, "gains"_array, "n_threads"_a);
+          "lows"_array, "highs"_array, "slopes"_a, "subsample"_a, "weight"_array.none(),
+          "largest_gradient"_a, "largest_hessian"_a, "largest_weight"_a, "learning_rate"_a,
+          "sigma"_a, "shrink"_a, "l2"_a, "offset"_array, "seed"_a, "step"_a, "raw"_array,
+          "values"_array, "gains"_array, "n_threads"_a);
     m.def("leaf_indices", &py_leaf_indices, "columns"_array, "features"_array, "lows"_array,
           "highs"_array, "out"_array, "n_threads"_a);
     m.def("add_tree", &py_add_tree, "columns"_array, "features"_array, "lows"_array, "highs"_array,

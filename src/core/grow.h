@@ -10,9 +10,8 @@ namespace sglb {
 
 struct GrowInput {
     Codes codes;
-    const double* gradient;  // [n_outputs * n_rows]
-    int64_t n_rows;
-    int64_t n_outputs;
+    Slopes slopes;
+    Sample sample;
     Weights weights;
     double sigma;             // standard deviation of the noise on a gradient of weight 1
     double largest_gradient;  // bounds |gradient|

@@ -10,7 +10,7 @@
 namespace sglb {
 namespace {
 
-constexpr int64_t tile = 1024;
+constexpr int64_t tile = 512;
 constexpr int byte_depth = 8;  // up to this depth a leaf index fits a byte
 // Newton curvature per weight is at least this share of its mean over all rows:
 // a leaf of saturated rows must not take an unbounded step.
@@ -27,13 +27,18 @@ SGLB_KERNEL void add_bit(const uint8_t* codes, int64_t n, uint8_t low, uint8_t s
 }
 
 // x as a fixed-point integer: round(x * scale), |x * scale| < 2^51.
-SGLB_KERNEL void to_fixed(const double* x, const double* weight, int64_t n, double scale,
-                          int64_t* out) {
-    for (int64_t i = 0; i < n; ++i) {
-        const double weighted = weight ? x[i] * weight[i] : x[i];
-        out[i] = static_cast<int64_t>(std::bit_cast<uint64_t>(weighted * scale + round_magic) -
+SGLB_KERNEL void to_fixed(const double* x, int64_t n, double scale, int64_t* out) {
+    for (int64_t i = 0; i < n; ++i)
+        out[i] = static_cast<int64_t>(std::bit_cast<uint64_t>(x[i] * scale + round_magic) -
                                       std::bit_cast<uint64_t>(round_magic));
-    }
+}
+
+SGLB_KERNEL void to_fixed_weighted(const double* x, const double* weight, int64_t n, double scale,
+                                   int64_t* out) {
+    for (int64_t i = 0; i < n; ++i)
+        out[i] =
+            static_cast<int64_t>(std::bit_cast<uint64_t>(x[i] * weight[i] * scale + round_magic) -
+                                 std::bit_cast<uint64_t>(round_magic));
 }
 
 template <class Index>
@@ -70,11 +75,12 @@ struct Sums {
 class LeafFit {
   public:
     LeafFit(const LeafInput& input, int n_threads) : in_(input), n_threads_(n_threads) {
+        newton_ = in_.slopes.hessian || in_.slopes.newton;
         n_leaves_ = int64_t{1} << in_.depth;
         const double weight = in_.weight ? in_.largest_weight : 1.0;
-        gradient_scale_ = fixed_scale(in_.largest_gradient * weight, in_.n_rows);
-        hessian_scale_ = fixed_scale(in_.largest_hessian * weight, in_.n_rows);
-        weight_scale_ = in_.weight ? fixed_scale(weight, in_.n_rows) : 1.0;
+        gradient_scale_ = fixed_scale(in_.largest_gradient * weight, in_.slopes.n_rows);
+        hessian_scale_ = fixed_scale(in_.largest_hessian * weight, in_.slopes.n_rows);
+        weight_scale_ = in_.weight ? fixed_scale(weight, in_.slopes.n_rows) : 1.0;
     }
 
     template <class Index>
@@ -83,11 +89,11 @@ class LeafFit {
         fill_values(values);
         fill_gains(gains);
         const std::vector<double> steps =
-            with_offset(values, n_leaves_, in_.n_outputs, in_.shrink, in_.offset);
-        parallel_rows(in_.n_rows, n_threads_, [&](int64_t begin, int64_t end) {
-            for (int64_t k = 0; k < in_.n_outputs; ++k)
-                update(index + begin, end - begin, steps.data() + k, in_.n_outputs, in_.shrink,
-                       raw + k * in_.n_rows + begin);
+            with_offset(values, n_leaves_, in_.slopes.n_outputs, in_.shrink, in_.offset);
+        parallel_rows(in_.slopes.n_rows, n_threads_, [&](int64_t begin, int64_t end) {
+            for (int64_t k = 0; k < in_.slopes.n_outputs; ++k)
+                update(index + begin, end - begin, steps.data() + k, in_.slopes.n_outputs,
+                       in_.shrink, raw + k * in_.slopes.n_rows + begin);
         });
     }
 
@@ -96,20 +102,21 @@ class LeafFit {
     // does not depend on how many stripes there are.
     template <class Index>
     void sum(Index* index) {
-        const int64_t n_sums = n_leaves_ * in_.n_outputs;
-        const int64_t n_blocks = (in_.n_rows + block_rows - 1) / block_rows;
+        const int64_t n_sums = n_leaves_ * in_.slopes.n_outputs;
+        const int64_t n_blocks = (in_.slopes.n_rows + block_rows - 1) / block_rows;
         const int64_t n_stripes = std::max<int64_t>(
             1, std::min<int64_t>(n_blocks, in_.depth <= byte_depth ? 4 * n_threads_ : n_threads_));
         sums_.assign(static_cast<size_t>(n_stripes * n_sums), Sums{});
         parallel_for(n_stripes, n_threads_, [&](int64_t stripe) {
             const int64_t begin = n_blocks * stripe / n_stripes * block_rows;
             const int64_t end =
-                std::min(in_.n_rows, n_blocks * (stripe + 1) / n_stripes * block_rows);
+                std::min(in_.slopes.n_rows, n_blocks * (stripe + 1) / n_stripes * block_rows);
+            SlopeTile slopes(in_.slopes, tile);
             for (int64_t at = begin; at < end; at += tile) {
                 const int64_t n = std::min(tile, end - at);
-                leaf_indices(in_.columns, in_.n_rows, in_.splits, in_.depth, at, at + n,
+                leaf_indices(in_.columns, in_.slopes.n_rows, in_.splits, in_.depth, at, at + n,
                              index + at);
-                add_tile(index + at, at, n, sums_.data() + stripe * n_sums);
+                add_tile(index + at, at, n, slopes, sums_.data() + stripe * n_sums);
             }
         });
         for (int64_t stripe = 1; stripe < n_stripes; ++stripe)
@@ -123,26 +130,33 @@ class LeafFit {
     }
 
     template <class Index>
-    void add_tile(const Index* index, int64_t at, int64_t n, Sums* sums) const {
+    void add_tile(const Index* index, int64_t at, int64_t n, SlopeTile& slopes, Sums* sums) const {
         int64_t gradient[tile], curvature[tile], weight[tile];
         const double* w = in_.weight ? in_.weight + at : nullptr;
-        if (w) to_fixed(w, nullptr, n, weight_scale_, weight);
-        for (int64_t k = 0; k < in_.n_outputs; ++k) {
-            to_fixed(in_.gradient + k * in_.n_rows + at, w, n, gradient_scale_, gradient);
-            if (in_.hessian)
-                to_fixed(in_.hessian + k * in_.n_rows + at, w, n, hessian_scale_, curvature);
+        if (w) to_fixed(w, n, weight_scale_, weight);
+        slopes.fill(in_.sample, at, n);
+        for (int64_t k = 0; k < in_.slopes.n_outputs; ++k) {
+            fix(slopes.gradient(k), w, n, gradient_scale_, gradient);
+            if (newton_) fix(slopes.hessian(k), w, n, hessian_scale_, curvature);
             Sums* to = sums + k * n_leaves_;
             for (int64_t i = 0; i < n; ++i) {
                 Sums& leaf = to[index[i]];
                 leaf.gradient += gradient[i];
                 leaf.weight += w ? weight[i] : 1;
-                if (in_.hessian) leaf.curvature += curvature[i];
+                if (newton_) leaf.curvature += curvature[i];
             }
         }
     }
 
+    static void fix(const double* x, const double* w, int64_t n, double scale, int64_t* out) {
+        if (w)
+            to_fixed_weighted(x, w, n, scale, out);
+        else
+            to_fixed(x, n, scale, out);
+    }
+
     void fill_values(double* values) const {
-        for (int64_t k = 0; k < in_.n_outputs; ++k) {
+        for (int64_t k = 0; k < in_.slopes.n_outputs; ++k) {
             const Stream stream{in_.seed, in_.step, Role::leaf, static_cast<uint32_t>(k)};
             const Sums* sums = sums_.data() + k * n_leaves_;
             int64_t curvature = 0, weight = 0;
@@ -153,7 +167,7 @@ class LeafFit {
             const double least = least_curvature * unscale(curvature, hessian_scale_) /
                                  unscale(weight, weight_scale_);
             for (int64_t j = 0; j < n_leaves_; ++j)
-                values[j * in_.n_outputs + k] = value(sums[j], least, stream, j);
+                values[j * in_.slopes.n_outputs + k] = value(sums[j], least, stream, j);
         }
     }
 
@@ -162,7 +176,7 @@ class LeafFit {
     // halves of one node of the level above.
     void fill_gains(double* gains) const {
         std::fill(gains, gains + in_.depth, 0.0);
-        for (int64_t k = 0; k < in_.n_outputs; ++k) {
+        for (int64_t k = 0; k < in_.slopes.n_outputs; ++k) {
             std::vector<Sums> nodes(sums_.begin() + k * n_leaves_,
                                     sums_.begin() + (k + 1) * n_leaves_);
             double below = score(nodes);
@@ -197,9 +211,8 @@ class LeafFit {
         if (sums.weight == 0) return 0.0;
         const double weight = unscale(sums.weight, weight_scale_);
         const double curvature =
-            in_.l2 + (in_.hessian
-                          ? std::max(unscale(sums.curvature, hessian_scale_), least * weight)
-                          : weight);
+            in_.l2 +
+            (newton_ ? std::max(unscale(sums.curvature, hessian_scale_), least * weight) : weight);
         if (!(curvature > 0.0)) return 0.0;
         double gradient = unscale(sums.gradient, gradient_scale_);
         if (in_.sigma > 0.0)
@@ -210,6 +223,7 @@ class LeafFit {
 
     const LeafInput& in_;
     int n_threads_;
+    bool newton_;
     int64_t n_leaves_;
     double gradient_scale_, hessian_scale_, weight_scale_;
     std::vector<Sums> sums_;
@@ -241,7 +255,7 @@ void leaf_indices(const uint8_t* columns, int64_t n_rows, const Split* splits, i
 void fit_leaves(const LeafInput& input, Workspace& workspace, double* raw, double* values,
                 double* gains, int n_threads) {
     LeafFit fit(input, n_threads);
-    const auto n = static_cast<size_t>(input.n_rows);
+    const auto n = static_cast<size_t>(input.slopes.n_rows);
     if (input.depth <= byte_depth) {
         workspace.leaf8.resize(n);
         fit.run(workspace.leaf8.data(), raw, values, gains);
@@ -283,23 +297,6 @@ double largest(const double* x, int64_t n, int n_threads) {
     double most = 0.0;
     for (const double value : found) most = maximum(most, value);
     return most;
-}
-
-void subsample(double* gradient, int64_t n_rows, int64_t n_outputs, double rate, uint64_t seed,
-               uint32_t step, int n_threads) {
-    const Stream stream{seed, step, Role::subsample, 0};
-    const double scale = 1.0 / rate;
-    parallel_rows(n_rows, n_threads, [&](int64_t begin, int64_t end) {
-        double factor[tile];
-        for (int64_t at = begin; at < end; at += tile) {
-            const int64_t n = std::min(tile, end - at);
-            for (int64_t i = 0; i < n; ++i)
-                factor[i] =
-                    unit(words_at(stream, static_cast<uint64_t>(at + i))[0]) < rate ? scale : 0.0;
-            for (int64_t k = 0; k < n_outputs; ++k)
-                for (int64_t i = 0; i < n; ++i) gradient[k * n_rows + at + i] *= factor[i];
-        }
-    });
 }
 
 }  // namespace sglb

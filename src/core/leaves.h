@@ -15,18 +15,17 @@
 #include <cstdint>
 
 #include "search.h"
+#include "slopes.h"
 
 namespace sglb {
 
 struct LeafInput {
     const uint8_t* columns;  // [n_features * n_rows] codes
-    int64_t n_rows;
-    int64_t n_outputs;
     const Split* splits;
     int depth;
-    const double* gradient;  // [n_outputs * n_rows]
-    const double* hessian;   // [n_outputs * n_rows], or null for gradient leaves
-    const double* weight;    // [n_rows] or null
+    Slopes slopes;  // Newton leaves where they have second derivatives
+    Sample sample;
+    const double* weight;  // [n_rows] or null
     double largest_gradient, largest_hessian,
         largest_weight;  // bounds of the absolute values
     double learning_rate, sigma, shrink, l2;
@@ -55,9 +54,5 @@ void add_tree(const uint8_t* columns, int64_t n_rows, int64_t n_outputs, const S
 
 // Largest |x|; infinity if a value is not finite.
 double largest(const double* x, int64_t n, int n_threads);
-
-// Keeps each row with probability `rate`, times 1 / rate: IN/OUT gradient [n_outputs * n_rows].
-void subsample(double* gradient, int64_t n_rows, int64_t n_outputs, double rate, uint64_t seed,
-               uint32_t step, int n_threads);
 
 }  // namespace sglb

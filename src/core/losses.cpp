@@ -28,21 +28,8 @@
 namespace sglb {
 namespace {
 
-// The part of the arrays one task works on. Output k of row i is at [k * stride + i].
-struct Rows {
-    int64_t n;
-    int64_t stride;
-    int64_t n_outputs;
-    const double* y;
-    const double* raw;
-    double* gradient;
-    double* hessian;  // may be null
-};
-
-struct Parameters {
-    double first;
-    double second;
-};
+using Rows = LossRows;
+using Parameters = LossParameters;
 
 struct Slope {
     double gradient;
@@ -228,11 +215,11 @@ SGLB_INLINE int64_t softmax_tile(const Rows& rows, int64_t first, int64_t n) {
     for (int64_t i = 0; i < n; ++i) highest[i] = -std::numeric_limits<double>::infinity();
     for (int64_t i = 0; i < n; ++i) total[i] = 0.0;
     for (int64_t k = 0; k < rows.n_outputs; ++k) {
-        const double* __restrict raw = rows.raw + k * rows.stride + first;
+        const double* __restrict raw = rows.raw + k * rows.raw_stride + first;
         for (int64_t i = 0; i < n; ++i) highest[i] = maximum(highest[i], raw[i]);
     }
     for (int64_t k = 0; k < rows.n_outputs; ++k) {
-        const double* __restrict raw = rows.raw + k * rows.stride + first;
+        const double* __restrict raw = rows.raw + k * rows.raw_stride + first;
         double* __restrict gradient = rows.gradient + k * rows.stride + first;
         for (int64_t i = 0; i < n; ++i) {
             const double e = exponential(raw[i] - highest[i]) + poison(raw[i]);
@@ -268,9 +255,7 @@ SGLB_KERNEL int64_t softmax(const Parameters&, const Rows& rows) {
     return largest;
 }
 
-using Kernel = int64_t (*)(const Parameters&, const Rows&);
-
-Kernel find_kernel(std::string_view name) {
+LossKernel::Function find_kernel(std::string_view name) {
     if (name == "squared") return squared;
     if (name == "logistic") return logistic;
     if (name == "softmax") return softmax;
@@ -287,23 +272,20 @@ Kernel find_kernel(std::string_view name) {
 
 }  // namespace
 
-double loss_gradient(std::string_view name, double parameter, double second_parameter,
-                     int64_t n_rows, int64_t n_outputs, const double* y, const double* raw,
-                     double* gradient, double* hessian, int n_threads) {
-    const Kernel kernel = find_kernel(name);
-    if (n_outputs != 1 && kernel != softmax)
+LossKernel find_loss(std::string_view name, LossParameters parameters, int64_t n_outputs) {
+    const LossKernel loss{find_kernel(name), parameters};
+    if (n_outputs != 1 && loss.function != softmax)
         throw std::invalid_argument("loss '" + std::string(name) + "' has one output");
-    const Parameters parameters{parameter, second_parameter};
+    return loss;
+}
+
+double loss_gradient(const LossKernel& loss, int64_t n_rows, int64_t n_outputs, const double* y,
+                     const double* raw, double* gradient, double* hessian, int n_threads) {
     std::atomic<int64_t> largest{0};
     parallel_rows(n_rows, n_threads, [&](int64_t begin, int64_t end) {
-        const Rows rows{end - begin,
-                        n_rows,
-                        n_outputs,
-                        y + begin,
-                        raw + begin,
-                        gradient + begin,
-                        hessian ? hessian + begin : nullptr};
-        const int64_t found = kernel(parameters, rows);
+        const int64_t found =
+            loss.run({end - begin, n_rows, n_rows, n_outputs, y + begin, raw + begin,
+                      gradient + begin, hessian ? hessian + begin : nullptr});
         int64_t known = largest.load(std::memory_order_relaxed);
         while (found > known && !largest.compare_exchange_weak(known, found)) {
         }

@@ -64,15 +64,19 @@ SGLB_INLINE double unit(uint32_t word) {
 // The largest |normal| that two 32-bit words can give: sqrt(-2 ln 2^-33).
 inline constexpr double largest_normal = 6.7638;
 
-// Box-Muller from two words. The radius uses (word + 1/2) 2^-32, which is never 0.
-SGLB_INLINE double normal_from(uint32_t radius_word, uint32_t angle_word) {
-    const double u = unit(radius_word) + 0x1p-33;
-    return std::sqrt(-2.0 * logarithm(u)) * cosine_turn(unit(angle_word));
+// Box-Muller: radius and angle make two independent normals, a quarter of a turn apart. The radius
+// uses (word + 1/2) 2^-32, which is never 0.
+SGLB_INLINE double normal_radius(uint32_t word) {
+    return std::sqrt(-2.0 * logarithm(unit(word) + 0x1p-33));
+}
+SGLB_INLINE double normal_cosine(uint32_t word, uint32_t odd) {
+    return cosine_turn(unit(word - (odd << 30)));
 }
 
+// Normals 2 i and 2 i + 1 come from words 0 and 1 of counter i.
 SGLB_INLINE double normal_at(const Stream& stream, uint64_t index) {
-    const Words w = words_at(stream, index);
-    return normal_from(w[0], w[1]);
+    const Words w = words_at(stream, index >> 1);
+    return normal_radius(w[0]) * normal_cosine(w[1], static_cast<uint32_t>(index & 1));
 }
 
 void fill_words(const Stream& stream, uint64_t first, int64_t n, uint32_t* out);

@@ -14,22 +14,31 @@ constexpr int64_t tile = 256;
 // More than 20 bits a row would add nothing that the scores could show.
 constexpr double most = 1048576.0;
 
-// zeta_i and the rounding offset u_i in [0, 1) of the rows of one tile, from
-// the same counter.
+// zeta_i and the rounding offset u_i in [0, 1) of the rows of one tile: row r has normal number r,
+// and word 2 or 3 of that normal's counter.
 SGLB_KERNEL void draw(const Stream& stream, const uint32_t* rows, int64_t n, double* zeta,
                       double* offset) {
     const Stream copy = stream;
     for (int64_t i = 0; i < n; ++i) {
-        const Words w = words_at(copy, rows[i]);
-        zeta[i] = normal_from(w[0], w[1]);
-        offset[i] = unit(w[2]);
+        const Words w = words_at(copy, rows[i] >> 1);
+        const uint32_t odd = rows[i] & 1;
+        zeta[i] = normal_radius(w[0]) * normal_cosine(w[1], odd);
+        offset[i] = unit(odd ? w[3] : w[2]);
     }
 }
 
-SGLB_KERNEL void draw_offset(const Stream& stream, const uint32_t* rows, int64_t n,
-                             double* offset) {
+// The same for neighbouring rows 2 first, 2 first + 1, ...: two of them share a counter.
+SGLB_KERNEL void draw_pairs(const Stream& stream, uint64_t first, int64_t n_pairs, double* zeta,
+                            double* offset) {
     const Stream copy = stream;
-    for (int64_t i = 0; i < n; ++i) offset[i] = unit(words_at(copy, rows[i])[2]);
+    for (int64_t i = 0; i < n_pairs; ++i) {
+        const Words w = words_at(copy, first + static_cast<uint64_t>(i));
+        const double radius = normal_radius(w[0]);
+        zeta[2 * i] = radius * normal_cosine(w[1], 0);
+        zeta[2 * i + 1] = radius * normal_cosine(w[1], 1);
+        offset[2 * i] = unit(w[2]);
+        offset[2 * i + 1] = unit(w[3]);
+    }
 }
 
 // |x| < 2^51 rounded to an integer; floor(x) by rounding x - 1/2 differs only
@@ -95,40 +104,77 @@ void structure_rows(int64_t n_rows, int64_t n, uint64_t seed, uint32_t step, uin
     });
 }
 
-void quantise(const double* gradient, const Weights& weights, const uint32_t* rows, int64_t n_rows,
-              int64_t n, int64_t n_outputs, double sigma, Scales scales, uint64_t seed,
-              uint32_t step, int64_t* packed, int n_threads) {
-    const double noise = sigma / std::sqrt(scales.unit);
-    parallel_rows(n, n_threads, [&](int64_t begin, int64_t end) {
-        uint32_t index[tile];
-        double zeta[tile], offset[tile], value[tile], weight[tile], mass[tile];
-        for (int64_t at = begin; at < end; at += tile) {
-            const int64_t count = std::min(tile, end - at);
-            for (int64_t i = 0; i < count; ++i) {
-                index[i] = rows ? rows[at + i] : static_cast<uint32_t>(at + i);
-                weight[i] = weights.weight ? weights.weight[index[i]] / scales.unit : 1.0;
-                mass[i] = weight[i] > 0.0 ? std::max(1.0, weight[i] * scales.weight) : 0.0;
-            }
-            for (int64_t k = 0; k < n_outputs; ++k) {
-                const Stream stream{seed, step, Role::structure, static_cast<uint32_t>(k)};
-                const double* g = gradient + k * n_rows;
-                if (noise > 0.0) {
-                    draw(stream, index, count, zeta, offset);
-                    for (int64_t i = 0; i < count; ++i)
-                        value[i] = weight[i] > 0.0
-                                       ? g[index[i]] + noise / std::sqrt(weight[i]) * zeta[i]
-                                       : 0.0;
-                } else {
-                    if (!scales.fine) draw_offset(stream, index, count, offset);
-                    for (int64_t i = 0; i < count; ++i) value[i] = g[index[i]];
-                }
-                int64_t* to = packed + k * n + at;
-                if (scales.fine)
-                    pack_fine(value, weight, mass, count, scales.gradient, to);
-                else
-                    pack_coarse(value, weight, mass, offset, count, scales.gradient, to);
-            }
+namespace {
+
+// Words of the rows of one tile, all outputs.
+class Tile {
+  public:
+    Tile(const Slopes& slopes, const Sample& sample, const Weights& weights, double sigma,
+         const Scales& scales, uint64_t seed, uint32_t step)
+        : slopes_(slopes),
+          sample_(sample),
+          weights_(weights),
+          noise_(sigma / std::sqrt(scales.unit)),
+          scales_(scales),
+          seed_(seed),
+          step_(step),
+          gradients_(slopes, tile) {}
+
+    // rows [n], or null for rows begin .. begin + n; output k goes to packed + k * stride.
+    void run(const uint32_t* rows, int64_t begin, int64_t n, int64_t* packed, int64_t stride) {
+        if (rows)
+            gradients_.gather(sample_, rows, n);
+        else
+            gradients_.fill(sample_, begin, n);
+        for (int64_t i = 0; i < n; ++i) {
+            const int64_t row = rows ? rows[i] : begin + i;
+            weight_[i] = weights_.weight ? weights_.weight[row] / scales_.unit : 1.0;
+            mass_[i] = weight_[i] > 0.0 ? std::max(1.0, weight_[i] * scales_.weight) : 0.0;
         }
+        for (int64_t k = 0; k < slopes_.n_outputs; ++k) {
+            const double* value = gradients_.gradient(k);
+            if (noise_ > 0.0 || !scales_.fine) {
+                const Stream stream{seed_, step_, Role::structure, static_cast<uint32_t>(k)};
+                if (rows)
+                    draw(stream, rows, n, zeta_, offset_);
+                else
+                    draw_pairs(stream, static_cast<uint64_t>(begin) / 2, (n + 1) / 2, zeta_,
+                               offset_);
+                for (int64_t i = 0; i < n; ++i)
+                    value_[i] = weight_[i] > 0.0
+                                    ? value[i] + noise_ / std::sqrt(weight_[i]) * zeta_[i]
+                                    : 0.0;
+                value = value_;
+            }
+            int64_t* to = packed + k * stride;
+            if (scales_.fine)
+                pack_fine(value, weight_, mass_, n, scales_.gradient, to);
+            else
+                pack_coarse(value, weight_, mass_, offset_, n, scales_.gradient, to);
+        }
+    }
+
+  private:
+    const Slopes& slopes_;
+    const Sample& sample_;
+    const Weights& weights_;
+    double noise_;
+    const Scales& scales_;
+    uint64_t seed_;
+    uint32_t step_;
+    SlopeTile gradients_;
+    double zeta_[tile], offset_[tile], value_[tile], weight_[tile], mass_[tile];
+};
+
+}  // namespace
+
+void quantise(const Slopes& slopes, const Sample& sample, const Weights& weights,
+              const uint32_t* rows, int64_t n, double sigma, Scales scales, uint64_t seed,
+              uint32_t step, int64_t* packed, int n_threads) {
+    parallel_rows(n, n_threads, [&](int64_t begin, int64_t end) {
+        Tile work(slopes, sample, weights, sigma, scales, seed, step);
+        for (int64_t at = begin; at < end; at += tile)
+            work.run(rows ? rows + at : nullptr, at, std::min(tile, end - at), packed + at, n);
     });
 }
 

@@ -7,6 +7,8 @@
 
 #include <cstdint>
 
+#include "slopes.h"
+
 namespace sglb {
 
 // Weights of rows; without any, each row has weight 1.
@@ -37,11 +39,10 @@ Scales quantise_scales(int64_t n, bool sampled, double sigma, double largest_gra
 void structure_rows(int64_t n_rows, int64_t n, uint64_t seed, uint32_t step, uint32_t* rows,
                     int n_threads);
 
-// gradient [n_outputs * n_rows], rows [n] or null for all rows (n = n_rows).
-// OUT packed [n_outputs * n]. Where scales are not fine, rounding is random and
-// unbiased. A positive weight is at least 1.
-void quantise(const double* gradient, const Weights& weights, const uint32_t* rows, int64_t n_rows,
-              int64_t n, int64_t n_outputs, double sigma, Scales scales, uint64_t seed,
+// rows [n], or null for all rows. OUT packed [n_outputs * n]. Where scales are not fine, rounding
+// is random and unbiased. A positive weight is at least 1.
+void quantise(const Slopes& slopes, const Sample& sample, const Weights& weights,
+              const uint32_t* rows, int64_t n, double sigma, Scales scales, uint64_t seed,
               uint32_t step, int64_t* packed, int n_threads);
 
 }  // namespace sglb

@@ -7,7 +7,7 @@ uint8 with 0 for a missing value. `n_threads` changes the time a call takes, nev
 Shapes: N rows, F features, K outputs, D depth, T trees, S stride of a row of codes (F padded to 4).
 """
 
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,20 @@ class Workspace:
     """Scratch memory that one chain reuses from step to step; holds no state between calls."""
 
     def __init__(self) -> None: ...
+
+class Slopes:
+    """Where gradients come from: arrays (K, N), or a built-in loss at the raw scores (K, N).
+
+    Holds on to the arrays and reads them when a step is taken, so they may change in between.
+    With `newton`, or with a hessian, leaves are Newton leaves.
+    """
+
+    @overload
+    def __init__(self, gradient: Floats, hessian: Floats | None) -> None: ...
+    @overload
+    def __init__(
+        self, loss: str, parameters: tuple[float, float], y: Floats, raw: Floats, newton: bool
+    ) -> None: ...
 
 def available_threads() -> int:
     """Cores this process may use: affinity, cgroup quota and OMP_NUM_THREADS considered."""
@@ -71,8 +85,18 @@ def gradient(
     Returns the largest absolute gradient, infinity if one is not finite.
     """
 
-def subsample(gradient: Floats, rate: float, seed: int, step: int, n_threads: int) -> None:
-    """Keep each row with probability `rate`, scaled by 1 / rate: IN/OUT gradient (K, N)."""
+def evaluate(
+    slopes: Slopes,
+    subsample: float,
+    seed: int,
+    step: int,
+    gradient: Floats,
+    hessian: Floats | None,
+) -> None:
+    """The estimate that a step sees: each row kept with probability `subsample`, times its inverse.
+
+    OUT gradient, hessian (K, N); second derivatives are not sampled.
+    """
 
 def structure_rows(
     n_rows: int, seed: int, step: int, rows: NDArray[np.uint32], n_threads: int
@@ -80,7 +104,8 @@ def structure_rows(
     """One row from each of len(rows) equal stretches of 0..n_rows: OUT rows, never falling."""
 
 def quantise(
-    gradient: Floats,
+    slopes: Slopes,
+    subsample: float,
     weight: Floats | None,
     weight_facts: tuple[float, float, float],
     rows: NDArray[np.uint32] | None,
@@ -124,7 +149,8 @@ def grow(
     code_rows: Bytes,
     n_codes: Ints,
     has_missing: Bools,
-    gradient: Floats,
+    slopes: Slopes,
+    subsample: float,
     weight: Floats | None,
     weight_facts: tuple[float, float, float],
     sigma: float,
@@ -151,8 +177,8 @@ def fit_leaves(
     features: Ints,
     lows: Bytes,
     highs: Bytes,
-    gradient: Floats,
-    hessian: Floats | None,
+    slopes: Slopes,
+    subsample: float,
     weight: Floats | None,
     largest_gradient: float,
     largest_hessian: float,

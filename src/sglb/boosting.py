@@ -40,6 +40,11 @@ class LeafRule:
     l2: float = 0.0
 
 
+# Beyond this many rows gradients do not stay in a cache between the two times that a step reads
+# them; a loss of bounded gradient is then evaluated where it is needed instead of stored.
+STORED_ROWS = 50_000
+
+
 class Chain:
     """The state of a chain: raw scores of the training rows, and what the next step needs."""
 
@@ -60,23 +65,30 @@ class Chain:
         self.seed = seed
         self.n_threads = n_threads
         self.raw = ensemble.replay(training_set.code_columns, n_threads)
-        self.gradient = np.empty_like(self.raw)
-        self.hessian = np.empty_like(self.raw) if leaves.method == "newton" else None
+        self._newton = leaves.method == "newton"
         self._workspace = _core.Workspace()
+        self._bound = loss.lipschitz or math.inf
+        self._stored: tuple[Floats, Floats | None] | None = None
+        slopes = None
+        if training_set.n_rows > STORED_ROWS and loss.lipschitz is not None:
+            slopes = loss.slopes(training_set.y, self.raw, newton=self._newton)
+        if slopes is None:
+            gradient = np.empty_like(self.raw)
+            hessian = np.empty_like(self.raw) if self._newton else None
+            self._stored = gradient, hessian
+            slopes = _core.Slopes(gradient, hessian)
+        self.slopes = slopes
 
     def estimate_gradient(self, move: Move, step: int) -> float:
-        """Fill the gradient at the current raw scores; return a bound of its absolute values."""
+        """Make the slopes those of the current raw scores; return a bound of their estimate."""
+        if self._stored is None:
+            return self._bound / move.subsample
         try:
-            largest = self.loss.fill(
-                self.training_set.y, self.raw, self.gradient, self.hessian, self.n_threads
-            )
+            largest = self.loss.fill(self.training_set.y, self.raw, *self._stored, self.n_threads)
         except NonFiniteGradient as error:
             raise NonFiniteGradient(error.row, error.output, step) from error
         if not math.isfinite(largest):
             raise ChainDiverged(step)
-        if move.subsample < 1.0:
-            # The curvature is kept whole: it is a scale, and a leaf without any would jump.
-            _core.subsample(self.gradient, move.subsample, self.seed, step, self.n_threads)
         return largest / move.subsample
 
     def fit_leaves(
@@ -94,8 +106,8 @@ class Chain:
             structure.features,
             structure.lows,
             structure.highs,
-            self.gradient,
-            self.hessian,
+            self.slopes,
+            move.subsample,
             self.training_set.weight,
             largest,
             self._largest_hessian(),
@@ -115,11 +127,13 @@ class Chain:
         return values, gains
 
     def _largest_hessian(self) -> float:
-        if self.hessian is None:
+        if not self._newton:
             return 0.0
         if self.loss.smoothness is not None:
             return self.loss.smoothness
-        return _core.largest(self.hessian, self.n_threads)
+        assert self._stored is not None
+        assert self._stored[1] is not None
+        return _core.largest(self._stored[1], self.n_threads)
 
     def moment(
         self, step: int, structure: Structure | None, values: Floats | None, shrink: float
@@ -156,7 +170,7 @@ def boost(
     for step in range(first, first + n_steps):
         move = sampler.move(step)
         largest = chain.estimate_gradient(move, step)
-        structure = rule.grow(training_set, chain.gradient, largest, move, seed, step)
+        structure = rule.grow(training_set, chain.slopes, largest, move, seed, step)
         values, gains = chain.fit_leaves(structure, largest, move, step)
         ensemble.append(structure, values, gains, move.shrink)
         if callbacks:

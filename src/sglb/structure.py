@@ -15,8 +15,6 @@ from sglb import _core
 from sglb.samplers import Move
 from sglb.training_set import TrainingSet
 
-Floats = NDArray[np.float64]
-
 
 class Structure(NamedTuple):
     """The splits of one oblivious tree."""
@@ -41,14 +39,14 @@ class StructureRule(Protocol):
     def grow(
         self,
         training_set: TrainingSet,
-        gradient: Floats,
+        slopes: _core.Slopes,
         largest: float,
         move: Move,
         seed: int,
         step: int,
     ) -> Structure:
-        """Choose a structure for a gradient (n_outputs, n_rows), whose absolute values end at
-        `largest`, with noise of standard deviation `move.noise` per row.
+        """Choose a structure for the gradients that `slopes` give, at most `largest` in size, with
+        noise of standard deviation `move.noise` per row.
         """
         ...
 
@@ -78,7 +76,7 @@ class GreedySearch:
     def grow(
         self,
         training_set: TrainingSet,
-        gradient: Floats,
+        slopes: _core.Slopes,
         largest: float,
         move: Move,
         seed: int,
@@ -96,7 +94,8 @@ class GreedySearch:
             training_set.code_rows,
             training_set.n_codes,
             training_set.has_missing,
-            gradient,
+            slopes,
+            move.subsample,
             training_set.weight,
             training_set.weight_facts,
             move.noise,

@@ -103,6 +103,13 @@ class Loss(ABC):
             self.name, self.kernel_parameters, y, raw, gradient, hessian, n_threads
         )
 
+    def slopes(self, y: Floats, raw: Floats, *, newton: bool) -> _core.Slopes | None:
+        """Return the loss as something that kernels evaluate where they need it.
+
+        raw (n_outputs, n_rows) is read again at every step. None where there is no kernel.
+        """
+        return _core.Slopes(self.name, self.kernel_parameters, y, raw, newton)
+
     @abstractmethod
     def init(self, y: Floats, weight: Floats | None) -> Floats:
         """Return a constant raw score to start from, (n_outputs,), always finite."""

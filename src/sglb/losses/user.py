@@ -93,6 +93,10 @@ class UserLoss(Loss):
             )
         return array.astype(np.float64, copy=False)
 
+    def slopes(self, y: Floats, raw: Floats, *, newton: bool) -> None:
+        """Python cannot be called from within a kernel: gradients are stored."""
+        return
+
     def fill(
         self, y: Floats, raw: Floats, gradient: Floats, hessian: Floats | None, n_threads: int
     ) -> float:

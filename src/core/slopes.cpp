@@ -1,0 +1,62 @@
+#include "slopes.h"
+
+#include <algorithm>
+
+#include "noise.h"
+
+namespace sglb {
+
+SlopeTile::SlopeTile(const Slopes& slopes, int64_t rows) : slopes_(slopes), rows_(rows) {
+    const auto size = static_cast<size_t>(rows * slopes.n_outputs);
+    gradient_.resize(size);
+    if (slopes.hessian || slopes.newton) hessian_.resize(size);
+}
+
+void SlopeTile::fill(const Sample& sample, int64_t begin, int64_t n) {
+    if (slopes_.gradient) {
+        for (int64_t k = 0; k < slopes_.n_outputs; ++k) {
+            const int64_t at = k * slopes_.n_rows + begin;
+            std::copy_n(slopes_.gradient + at, n, gradient_.data() + k * rows_);
+            if (slopes_.hessian) std::copy_n(slopes_.hessian + at, n, hessian_.data() + k * rows_);
+        }
+    } else {
+        slopes_.loss.run({n, slopes_.n_rows, rows_, slopes_.n_outputs, slopes_.y + begin,
+                          slopes_.raw + begin, gradient_.data(),
+                          slopes_.newton ? hessian_.data() : nullptr});
+    }
+    keep(sample, [begin](int64_t i) { return static_cast<uint64_t>(begin + i); }, n);
+}
+
+void SlopeTile::gather(const Sample& sample, const uint32_t* rows, int64_t n) {
+    if (slopes_.gradient) {
+        for (int64_t k = 0; k < slopes_.n_outputs; ++k)
+            for (int64_t i = 0; i < n; ++i)
+                gradient_[static_cast<size_t>(k * rows_ + i)] =
+                    slopes_.gradient[k * slopes_.n_rows + rows[i]];
+    } else {
+        y_.resize(static_cast<size_t>(rows_));
+        raw_.resize(gradient_.size());
+        for (int64_t i = 0; i < n; ++i) y_[static_cast<size_t>(i)] = slopes_.y[rows[i]];
+        for (int64_t k = 0; k < slopes_.n_outputs; ++k)
+            for (int64_t i = 0; i < n; ++i)
+                raw_[static_cast<size_t>(k * rows_ + i)] =
+                    slopes_.raw[k * slopes_.n_rows + rows[i]];
+        slopes_.loss.run({n, rows_, rows_, slopes_.n_outputs, y_.data(), raw_.data(),
+                          gradient_.data(), nullptr});
+    }
+    keep(sample, [rows](int64_t i) { return uint64_t{rows[i]}; }, n);
+}
+
+template <class RowOf>
+void SlopeTile::keep(const Sample& sample, RowOf&& row_of, int64_t n) {
+    if (!(sample.rate < 1.0)) return;
+    const Stream stream{sample.seed, sample.step, Role::subsample, 0};
+    const double scale = 1.0 / sample.rate;
+    for (int64_t i = 0; i < n; ++i) {
+        const bool kept = unit(words_at(stream, row_of(i))[0]) < sample.rate;
+        for (int64_t k = 0; k < slopes_.n_outputs; ++k)
+            gradient_[static_cast<size_t>(k * rows_ + i)] *= kept ? scale : 0.0;
+    }
+}
+
+}  // namespace sglb

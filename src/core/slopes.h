@@ -1,0 +1,53 @@
+// Where gradients come from: arrays, or a loss evaluated where they are needed.
+//
+// A loss costs less to evaluate twice than a gradient costs to write to memory and to read again,
+// once there are more rows than a cache holds.
+#pragma once
+
+#include <cstdint>
+
+#include "losses.h"
+
+namespace sglb {
+
+struct Slopes {
+    int64_t n_rows = 0;
+    int64_t n_outputs = 1;
+    const double* gradient = nullptr;  // [n_outputs * n_rows], or null for a loss
+    const double* hessian = nullptr;   // [n_outputs * n_rows] or null
+    LossKernel loss;
+    const double* y = nullptr;    // [n_rows]
+    const double* raw = nullptr;  // [n_outputs * n_rows]
+    bool newton = false;          // second derivatives are wanted too
+};
+
+// Rows kept in an unbiased estimate of the gradient: each with probability `rate`, times 1 / rate.
+struct Sample {
+    double rate = 1.0;
+    uint64_t seed = 0;
+    uint32_t step = 0;
+};
+
+// Scratch for the slopes of up to `rows` rows; output k of row i at [k * rows + i].
+class SlopeTile {
+  public:
+    SlopeTile(const Slopes& slopes, int64_t rows);
+
+    // Slopes of rows begin .. begin + n, or of the rows listed. Second derivatives are not sampled:
+    // they are a scale, and a leaf without any would jump.
+    void fill(const Sample& sample, int64_t begin, int64_t n);
+    void gather(const Sample& sample, const uint32_t* rows, int64_t n);
+
+    const double* gradient(int64_t output) const { return gradient_.data() + output * rows_; }
+    const double* hessian(int64_t output) const { return hessian_.data() + output * rows_; }
+
+  private:
+    template <class RowOf>
+    void keep(const Sample& sample, RowOf&& row_of, int64_t n);
+
+    const Slopes& slopes_;
+    int64_t rows_;
+    std::vector<double> gradient_, hessian_, y_, raw_;
+};
+
+}  // namespace sglb

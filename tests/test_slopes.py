@@ -1,0 +1,81 @@
+"""Gradients from a loss evaluated on the spot are those from arrays, bit for bit."""
+
+import numpy as np
+import pytest
+
+from sglb import _core, boosting
+from sglb.bins import Bins
+from sglb.boosting import LeafRule, boost
+from sglb.ensemble import Ensemble
+from sglb.losses import Huber, Logistic, Sla, Softmax
+from sglb.samplers import Langevin
+from sglb.structure import GreedySearch
+from sglb.training_set import TrainingSet
+
+LOSSES = [Logistic(), Sla(), Huber(0.5), Softmax(3)]
+SIZES = [0, 1, 31, 33, 511, 513, 8191, 8193]
+
+
+def both(loss, n, newton):
+    """Slopes of one problem from a loss and from arrays."""
+    rng = np.random.default_rng(n)
+    raw = rng.normal(size=(loss.n_outputs, n))
+    y = rng.integers(0, max(loss.n_outputs, 2), n).astype(np.float64)
+    gradient = np.empty_like(raw)
+    hessian = np.empty_like(raw) if newton else None
+    loss.fill(y, raw, gradient, hessian, 1)
+    return loss.slopes(y, raw, newton=newton), _core.Slopes(gradient, hessian)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("rate", [1.0, 0.5])
+def test_slopes_of_a_loss_are_those_of_arrays(loss, n, rate):
+    found = [(np.empty((loss.n_outputs, n)), np.empty((loss.n_outputs, n))) for _ in range(2)]
+    for slopes, (gradient, hessian) in zip(both(loss, n, True), found, strict=True):
+        _core.evaluate(slopes, rate, 3, 4, gradient, hessian)
+    for one, other in zip(*found, strict=True):
+        assert np.array_equal(one, other)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+@pytest.mark.parametrize("n", [33, 8193])
+@pytest.mark.parametrize("sampled", [False, True])
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_words_of_a_loss_are_those_of_arrays(loss, n, sampled, n_threads):
+    rows = np.arange(0, n, 3, dtype=np.uint32) if sampled else None
+    found = []
+    for slopes in both(loss, n, False):
+        packed = np.empty((loss.n_outputs, n if rows is None else len(rows)), dtype=np.int64)
+        facts = (1.0, 1.0, float(n))
+        _core.quantise(slopes, 0.7, None, facts, rows, 0.5, 6.0, 1, 2, packed, n_threads)
+        found.append(packed)
+    assert np.array_equal(*found)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+@pytest.mark.parametrize("method", ["gradient", "newton"])
+def test_a_chain_of_many_rows_takes_the_steps_of_a_stored_one(loss, method, monkeypatch):
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(2000, 4))
+    y = rng.integers(0, max(loss.n_outputs, 2), 2000).astype(np.float64)
+    bins = Bins.fit(X, 32)
+    rows = TrainingSet.build(bins.encode(X), bins.n_codes, y)
+    chains = []
+    for stored in (0, 10**9):
+        monkeypatch.setattr(boosting, "STORED_ROWS", stored)
+        chain = Ensemble(bins, 2, np.zeros(loss.n_outputs))
+        sampler = Langevin(0.1, 1e-3, 0.1, subsample=0.8)
+        boost(rows, loss, sampler, GreedySearch(2), LeafRule(method), chain, n_steps=5, seed=1)
+        chains.append(chain.arrays())
+    for name in ("features", "lows", "highs"):
+        assert np.array_equal(chains[0][name], chains[1][name])
+    np.testing.assert_allclose(chains[0]["values"], chains[1]["values"], rtol=1e-9, atol=1e-12)
+
+
+def test_a_hessian_that_slopes_do_not_have_is_refused():
+    slopes = _core.Slopes(np.ones((1, 3)), None)
+    with pytest.raises(ValueError, match="no hessian"):
+        _core.evaluate(slopes, 1.0, 1, 2, np.empty((1, 3)), np.empty((1, 3)))
+    with pytest.raises(ValueError, match="no kernel for loss"):
+        _core.Slopes("unknown", (0.0, 0.0), np.ones(3), np.ones((1, 3)), False)

@@ -9,6 +9,7 @@ Shapes: N rows, F features, K outputs, D depth, T trees, S stride of a row of co
 
 import math
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -149,11 +150,11 @@ def column_thresholds(values, max_bins):
     edges = [0, len(distinct)]
     if len(distinct) <= max_bins:
         edges = list(range(len(distinct) + 1))
+    cut = cache(lambda begin, end: best_cut(counts, begin, end))
     while len(edges) - 1 < max_bins and len(distinct) > max_bins:
-        cuts = [best_cut(counts, b, e) for b, e in pairwise(edges)]
-        gain = max(gain for gain, _ in cuts)
-        edges.append(next(cut for g, cut in cuts if g == gain))  # of equal gains the leftmost
-        edges.sort()
+        # max takes the first of equals: the leftmost bin.
+        _, place = max((cut(*bin) for bin in pairwise(edges)), key=lambda found: found[0])
+        edges = sorted([*edges, place])
     return [between(distinct[i - 1], distinct[i]) for i in edges[1:-1]]
 
 
@@ -484,13 +485,13 @@ class Step(NamedTuple):
     raw: np.ndarray  # (K, N)
 
 
-def take_step(problem, raw, gradient, hessian, move, growth, leaf_l2, offset, seed, step):
+def take_step(problem, raw, gradient, hessian, bound, move, growth, leaf_l2, offset, seed, step):
     """One step of the chain from raw (K, N), given the loss's derivatives there.
 
-    `problem` has code_columns, n_codes, has_missing and weight; `move` learning_rate, noise,
-    shrink and subsample.
+    `bound` is what absolute gradients do not exceed. `problem` has code_columns, n_codes,
+    has_missing and weight; `move` learning_rate, noise, shrink and subsample.
     """
-    bound = largest(gradient) / move.subsample
+    bound = bound / move.subsample
     if move.subsample < 1.0:
         gradient = subsample(gradient, move.subsample, seed, step)
     columns, weight = problem.code_columns, problem.weight

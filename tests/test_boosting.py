@@ -7,6 +7,7 @@ import pytest
 
 import reference
 from problems import THREADS, make_problem
+from sglb import boosting
 from sglb.boosting import LeafRule, boost
 from sglb.callbacks import BaseCallback, Stop
 from sglb.ensemble import Ensemble
@@ -22,6 +23,15 @@ SAMPLERS = {
     "langevin on samples": Langevin(0.3, temperature=2.0, shrink_rate=0.1, subsample=0.6),
 }
 every_sampler = pytest.mark.parametrize("sampler", SAMPLERS.values(), ids=SAMPLERS)
+
+
+@pytest.fixture(params=[boosting.STORED_ROWS, 0], ids=["stored", "on the spot"])
+def gradients(request, monkeypatch):
+    """Gradients as few rows have them, and as many rows of a bounded loss have them."""
+    monkeypatch.setattr(boosting, "STORED_ROWS", request.param)
+
+
+both_gradients = pytest.mark.usefixtures("gradients")
 
 
 class Recorder(BaseCallback):
@@ -79,6 +89,11 @@ class Case:
             callbacks=callbacks,
         )
 
+    @property
+    def on_the_spot(self):
+        """Whether the chain evaluates its loss where gradients are needed."""
+        return self.training_set.n_rows > boosting.STORED_ROWS and self.loss.lipschitz is not None
+
     def twin_step(self, raw, step, seed=11):
         gradient, hessian = np.empty_like(raw), np.empty_like(raw)
         self.loss.fill(self.training_set.y, raw, gradient, hessian, 1)
@@ -96,6 +111,7 @@ class Case:
             raw,
             gradient,
             hessian if self.leaves.method == "newton" else None,
+            self.loss.lipschitz if self.on_the_spot else reference.largest(gradient),
             move,
             growth,
             self.leaves.l2,
@@ -112,6 +128,7 @@ def assert_same_chain(found, expected):
         assert found.arrays()[name].tobytes() == array.tobytes(), name
 
 
+@both_gradients
 @every_sampler
 @pytest.mark.parametrize("n_outputs", [1, 3])
 @pytest.mark.parametrize("weighted", [False, True])
@@ -133,6 +150,7 @@ def test_every_step_is_the_step_of_the_twin(sampler, n_outputs, weighted, method
         assert ensemble.shrinks[step] == sampler.move(step).shrink
 
 
+@both_gradients
 @every_sampler
 @pytest.mark.parametrize("n_outputs", [1, 3])
 def test_the_chain_has_the_same_bytes_for_any_number_of_threads(sampler, n_outputs):
@@ -142,6 +160,7 @@ def test_the_chain_has_the_same_bytes_for_any_number_of_threads(sampler, n_outpu
         assert_same_chain(case.run(4, n_threads=n_threads), expected)
 
 
+@both_gradients
 @every_sampler
 @pytest.mark.parametrize("n_outputs", [1, 3])
 @pytest.mark.parametrize("method", ["gradient", "newton"])
@@ -167,6 +186,7 @@ def test_a_state_equals_the_chain_stopped_there(sampler):
         assert np.array_equal(whole.predict(case.X, states=[k])[0], stopped.predict(case.X))
 
 
+@both_gradients
 @every_sampler
 @pytest.mark.parametrize("n_outputs", [1, 3])
 def test_a_continued_chain_equals_the_unbroken_one(sampler, n_outputs):

@@ -41,6 +41,11 @@ SGLB_KERNEL void draw_pairs(const Stream& stream, uint64_t first, int64_t n_pair
     }
 }
 
+SGLB_KERNEL void first_words(const Stream& stream, uint64_t first, int64_t n, uint32_t* out) {
+    const Stream copy = stream;
+    for (int64_t i = 0; i < n; ++i) out[i] = words_at(copy, first + static_cast<uint64_t>(i))[0];
+}
+
 // |x| < 2^51 rounded to an integer; floor(x) by rounding x - 1/2 differs only
 // for ties, where the random offset makes either neighbour right.
 SGLB_INLINE uint64_t to_integer(double x) {
@@ -65,6 +70,13 @@ SGLB_KERNEL void pack_coarse(const double* value, const double* weight, const do
         const uint64_t q = to_integer(weight[i] * value[i] * scale + (offset[i] - 0.5));
         packed[i] = static_cast<int64_t>((q << 32) + to_integer(mass[i]));
     }
+}
+
+// g + noise / sqrt(w) zeta: the mean over the w rows that a row of weight w stands for.
+SGLB_KERNEL void perturb(const double* gradient, const double* zeta, const double* weight,
+                         int64_t n, double noise, double* value) {
+    for (int64_t i = 0; i < n; ++i)
+        value[i] = weight[i] > 0.0 ? gradient[i] + noise / std::sqrt(weight[i]) * zeta[i] : 0.0;
 }
 
 // The largest power of two that is at most x.
@@ -99,8 +111,14 @@ void structure_rows(int64_t n_rows, int64_t n, uint64_t seed, uint32_t step, uin
     const Stream stream{seed, step, Role::rows, 0};
     const uint64_t length = stretch_length(static_cast<uint64_t>(n), static_cast<uint64_t>(n_rows));
     parallel_rows(n, n_threads, [&](int64_t begin, int64_t end) {
-        for (int64_t k = begin; k < end; ++k)
-            rows[k] = static_cast<uint32_t>(stretch_row(stream, static_cast<uint64_t>(k), length));
+        uint32_t words[tile];
+        for (int64_t at = begin; at < end; at += tile) {
+            const int64_t count = std::min(tile, end - at);
+            first_words(stream, static_cast<uint64_t>(at), count, words);
+            for (int64_t i = 0; i < count; ++i)
+                rows[at + i] = static_cast<uint32_t>(
+                    stretch_point(words[i], static_cast<uint64_t>(at + i), length));
+        }
     });
 }
 
@@ -118,7 +136,10 @@ class Tile {
           scales_(scales),
           seed_(seed),
           step_(step),
-          gradients_(slopes, tile) {}
+          gradients_(slopes, tile) {
+        std::fill_n(weight_, tile, 1.0);
+        std::fill_n(mass_, tile, 1.0);
+    }
 
     // rows [n], or null for rows begin .. begin + n; output k goes to packed + k * stride.
     void run(const uint32_t* rows, int64_t begin, int64_t n, int64_t* packed, int64_t stride) {
@@ -126,9 +147,8 @@ class Tile {
             gradients_.gather(sample_, rows, n);
         else
             gradients_.fill(sample_, begin, n);
-        for (int64_t i = 0; i < n; ++i) {
-            const int64_t row = rows ? rows[i] : begin + i;
-            weight_[i] = weights_.weight ? weights_.weight[row] / scales_.unit : 1.0;
+        for (int64_t i = 0; weights_.weight && i < n; ++i) {
+            weight_[i] = weights_.weight[rows ? rows[i] : begin + i] / scales_.unit;
             mass_[i] = weight_[i] > 0.0 ? std::max(1.0, weight_[i] * scales_.weight) : 0.0;
         }
         for (int64_t k = 0; k < slopes_.n_outputs; ++k) {
@@ -140,10 +160,10 @@ class Tile {
                 else
                     draw_pairs(stream, static_cast<uint64_t>(begin) / 2, (n + 1) / 2, zeta_,
                                offset_);
-                for (int64_t i = 0; i < n; ++i)
-                    value_[i] = weight_[i] > 0.0
-                                    ? value[i] + noise_ / std::sqrt(weight_[i]) * zeta_[i]
-                                    : 0.0;
+                if (weights_.weight)
+                    perturb(value, zeta_, weight_, n, noise_, value_);
+                else
+                    for (int64_t i = 0; i < n; ++i) value_[i] = value[i] + noise_ * zeta_[i];
                 value = value_;
             }
             int64_t* to = packed + k * stride;

@@ -25,6 +25,11 @@ struct Leaf {
     int64_t begin = 0, count = 0;
 };
 
+// Neighbouring groups of features that one task works on.
+struct Bundle {
+    int64_t first, last;
+};
+
 struct Candidate {
     // Sum of G^2 / (W + l2) over the leaves it makes, or the noisy root of it.
     double rank = -std::numeric_limits<double>::infinity();
@@ -39,7 +44,7 @@ class Search {
         n_groups_ = in_.codes.stride / group_features;
         const int32_t widest =
             *std::max_element(in_.codes.n_codes, in_.codes.n_codes + in_.codes.n_features);
-        width_ = (widest + 3) / 4 * 4;
+        width_ = widest;
         group_size_ = group_features * width_;
         const int64_t work = in_.codes.n_features * in_.n_outputs *
                              (in_.n + width_ * (int64_t{1} << in_.rule.max_depth) / 2);
@@ -77,8 +82,7 @@ class Search {
                level * kept_leaves_ * 2 * 8 <= most_histogram_bytes)
             kept_leaves_ *= 2;
         ws_.hist.resize(static_cast<size_t>(level * kept_leaves_));
-        ws_.scores.resize(static_cast<size_t>(2 * n_groups_ * group_size_));
-        ws_.valid.resize(ws_.scores.size());
+        ws_.scores.resize(static_cast<size_t>(4 * n_groups_ * group_size_));
         if (in_.rule.random_strength > 0.0)
             noise_scale_ = gradient_scale() * in_.rule.random_strength;
     }
@@ -87,10 +91,14 @@ class Search {
     void compact() {
         ws_.codes.resize(static_cast<size_t>(in_.n * in_.codes.stride));
         parallel_rows(in_.n, n_threads_, [&](int64_t begin, int64_t end) {
-            for (int64_t i = begin; i < end; ++i)
-                std::memcpy(ws_.codes.data() + i * in_.codes.stride,
-                            in_.codes.rows + in_.rows[i] * in_.codes.stride,
-                            static_cast<size_t>(in_.codes.stride));
+            constexpr int64_t ahead = 16;
+            const int64_t stride = in_.codes.stride;
+            for (int64_t i = begin; i < end; ++i) {
+                __builtin_prefetch(in_.codes.rows +
+                                   in_.rows[std::min(i + ahead, end - 1)] * stride);
+                std::memcpy(ws_.codes.data() + i * stride, in_.codes.rows + in_.rows[i] * stride,
+                            static_cast<size_t>(stride));
+            }
         });
         codes_ = ws_.codes.data();
     }
@@ -100,11 +108,19 @@ class Search {
                ((group * in_.n_outputs + output) * kept_leaves_ + leaf) * group_size_;
     }
 
-    void build(int64_t output, const Leaf& leaf, int64_t group, int64_t* hist) const {
-        std::fill(hist, hist + group_size_, int64_t{0});
-        build_histogram(codes_ + group * group_features, in_.codes.stride,
-                        ws_.order.data() + leaf.begin,
-                        ws_.words.data() + output * in_.n + leaf.begin, leaf.count, width_, hist);
+    // Histograms of one leaf for the groups of a bundle, `place(group)` being where they go. A
+    // block of rows serves all groups while its codes are in the cache.
+    template <class Place>
+    void build(int64_t output, const Leaf& leaf, const Bundle& bundle, Place&& place) const {
+        constexpr int64_t block = 1024;
+        for (int64_t group = bundle.first; group < bundle.last; ++group)
+            std::fill_n(place(group), group_size_, int64_t{0});
+        for (int64_t at = 0; at < leaf.count; at += block)
+            for (int64_t group = bundle.first; group < bundle.last; ++group)
+                build_histogram(codes_ + group * group_features, in_.codes.stride,
+                                ws_.order.data() + leaf.begin + at,
+                                ws_.words.data() + output * in_.n + leaf.begin + at,
+                                std::min(block, leaf.count - at), place(group));
     }
 
     // sqrt(sum of squared gradients / sum of weights): what random_strength is
@@ -121,89 +137,125 @@ class Search {
     }
 
     Candidate best_candidate(int depth) {
-        std::vector<Candidate> best(static_cast<size_t>(n_groups_));
-        parallel_for(n_groups_, n_threads_, [&](int64_t group) {
-            score_group(group, depth);
-            best[static_cast<size_t>(group)] = best_in_group(group, depth);
+        // Histograms of eight groups and one leaf fill half of a first-level cache.
+        const int64_t n_bundles =
+            std::max((n_groups_ + 7) / 8, std::min<int64_t>(n_threads_, n_groups_));
+        best_.assign(static_cast<size_t>(n_bundles), Candidate{});
+        parallel_for(n_bundles, n_threads_, [&](int64_t b) {
+            const Bundle bundle{b * n_groups_ / n_bundles, (b + 1) * n_groups_ / n_bundles};
+            score_bundle(bundle, depth);
+            Candidate& best = best_[static_cast<size_t>(b)];
+            for (int64_t group = bundle.first; group < bundle.last; ++group) {
+                const Candidate candidate = best_in_group(group, depth);
+                if (candidate.rank > best.rank) best = candidate;
+            }
         });
         Candidate winner;
-        for (const Candidate& candidate : best)
+        for (const Candidate& candidate : best_)
             if (candidate.rank > winner.rank) winner = candidate;
         return winner;
     }
 
-    double* scores(int64_t feature, bool missing_right) {
-        return ws_.scores.data() + (2 * feature + missing_right) * width_;
-    }
-    int32_t* valid(int64_t feature, bool missing_right) {
-        return ws_.valid.data() + (2 * feature + missing_right) * width_;
+    GroupScores scores(int64_t group) {
+        double* first = ws_.scores.data() + 4 * group * group_size_;
+        bool missing = false;
+        for (int64_t j = 0; j < features_of(group); ++j)
+            missing |= in_.codes.has_missing[group * group_features + j] != 0;
+        return {first, first + group_size_, missing ? first + 2 * group_size_ : nullptr,
+                first + 3 * group_size_};
     }
 
-    void score_group(int64_t group, int depth) {
-        const int64_t first = group * group_features;
-        std::fill(scores(first, false), scores(first, false) + 2 * group_size_, 0.0);
-        std::fill(valid(first, false), valid(first, false) + 2 * group_size_, 0);
+    int64_t features_of(int64_t group) const {
+        return std::min(group_features, in_.codes.n_features - group * group_features);
+    }
+
+    void score_bundle(const Bundle& bundle, int depth) {
+        for (int64_t group = bundle.first; group < bundle.last; ++group) {
+            const GroupScores to = scores(group);
+            std::fill_n(to.score, (to.right_score ? 4 : 2) * group_size_, 0.0);
+        }
         const int64_t n_leaves = int64_t{1} << depth;
         const bool kept = n_leaves <= kept_leaves_;
-        std::vector<int64_t> scratch(kept ? 0 : static_cast<size_t>(group_size_));
+        std::vector<int64_t> scratch(
+            kept ? 0 : static_cast<size_t>((bundle.last - bundle.first) * group_size_));
         for (int64_t k = 0; k < in_.n_outputs; ++k) {
-            if (kept) update_histograms(k, group, depth);
+            if (kept) update_histograms(k, bundle, depth);
             for (int64_t leaf = 0; leaf < n_leaves; ++leaf) {
-                if (leaves_[static_cast<size_t>(leaf)].count == 0) continue;
-                if (!kept) build(k, leaves_[static_cast<size_t>(leaf)], group, scratch.data());
-                add_leaf(group, kept ? hist(k, leaf, group) : scratch.data());
+                const Leaf& rows = leaves_[static_cast<size_t>(leaf)];
+                if (rows.count == 0) continue;
+                const auto place = [&](int64_t group) {
+                    return kept ? hist(k, leaf, group)
+                                : scratch.data() + (group - bundle.first) * group_size_;
+                };
+                if (!kept) build(k, rows, bundle, place);
+                for (int64_t group = bundle.first; group < bundle.last; ++group)
+                    add_scores(place(group), width_, in_.rule.l2, scores(group));
             }
         }
     }
 
-    // Histograms of this level from those of the last: build the smaller child,
-    // subtract.
-    void update_histograms(int64_t output, int64_t group, int depth) {
-        if (depth == 0) return build(output, leaves_[0], group, hist(output, 0, group));
+    // Histograms of this level from those of the last: build the smaller child, subtract.
+    void update_histograms(int64_t output, const Bundle& bundle, int depth) {
+        if (depth == 0)
+            return build(output, leaves_[0], bundle,
+                         [&](int64_t group) { return hist(output, 0, group); });
         const int64_t half = int64_t{1} << (depth - 1);
         for (int64_t leaf = 0; leaf < half; ++leaf) {
             const Leaf& left = leaves_[static_cast<size_t>(leaf)];
             const Leaf& right = leaves_[static_cast<size_t>(leaf + half)];
             const bool left_is_smaller = left.count <= right.count;
-            int64_t* child = hist(output, leaf + half, group);
-            build(output, left_is_smaller ? left : right, group, child);
-            split_histogram(hist(output, leaf, group), child, group_size_, left_is_smaller);
-        }
-    }
-
-    void add_leaf(int64_t group, const int64_t* hist) {
-        for (int64_t j = 0; j < group_features; ++j) {
-            const int64_t feature = group * group_features + j;
-            if (feature >= in_.codes.n_features) return;
-            add_scores(hist + j * width_, in_.codes.n_codes[feature], in_.rule.l2,
-                       in_.codes.has_missing[feature] != 0, scores(feature, false),
-                       scores(feature, true), valid(feature, false), valid(feature, true));
+            build(output, left_is_smaller ? left : right, bundle,
+                  [&](int64_t group) { return hist(output, leaf + half, group); });
+            for (int64_t group = bundle.first; group < bundle.last; ++group)
+                split_histogram(hist(output, leaf, group), hist(output, leaf + half, group),
+                                group_size_, left_is_smaller);
         }
     }
 
     Candidate best_in_group(int64_t group, int depth) {
+        const GroupScores from = scores(group);
+        double rank[group_features];
+        int64_t place[group_features];
+        if (in_.rule.random_strength > 0.0)
+            best_noisy(from, group, depth, rank, place);
+        else
+            best_scores(from, width_, rank, place);
         Candidate best;
-        const int64_t end = std::min(in_.codes.n_features, (group + 1) * group_features);
-        for (int64_t feature = group * group_features; feature < end; ++feature)
-            for (int b = 0; b + 1 < in_.codes.n_codes[feature]; ++b)
-                for (const bool right : {false, true}) {
-                    if (!valid(feature, right)[b]) continue;
-                    const double rank =
-                        rank_of(scores(feature, right)[b], feature, b, right, depth);
-                    if (!(rank > best.rank)) continue;
-                    best = {rank,
-                            {static_cast<int32_t>(feature), static_cast<uint8_t>(right ? 1 : 0),
-                             static_cast<uint8_t>(b)}};
-                }
+        for (int64_t j = 0; j < features_of(group); ++j) {
+            if (place[j] < 0 || !(rank[j] > best.rank)) continue;
+            best = {rank[j],
+                    {static_cast<int32_t>(group * group_features + j),
+                     static_cast<uint8_t>(place[j] % 2), static_cast<uint8_t>(place[j] / 2)}};
+        }
         return best;
     }
 
-    double rank_of(double score, int64_t feature, int b, bool right, int depth) const {
-        if (!(in_.rule.random_strength > 0.0)) return score;
+    // As best_scores, by the root of the score plus noise.
+    void best_noisy(const GroupScores& from, int64_t group, int depth, double* best,
+                    int64_t* place) const {
         const Stream stream{in_.rule.seed, in_.rule.step, Role::score,
                             static_cast<uint32_t>(depth)};
-        const auto index = static_cast<uint64_t>(feature * 512 + 2 * b + right);
-        return std::sqrt(score) + noise_scale_ * normal_at(stream, index);
+        for (int64_t j = 0; j < features_of(group); ++j) {
+            const int64_t feature = group * group_features + j;
+            best[j] = -std::numeric_limits<double>::infinity();
+            place[j] = -1;
+            // The last code of a feature has nothing on its right but, perhaps, missing values, and
+            // the split at code 0 is that one's mirror image.
+            for (int64_t at = 0; at < 2 * (in_.codes.n_codes[feature] - 1); ++at) {
+                const bool right = at % 2 != 0;
+                if (right && !in_.codes.has_missing[feature]) continue;
+                const int64_t entry = at / 2 * group_features + j;
+                if (!((right ? from.right_parted : from.parted)[entry] > 0.0)) continue;
+                const double score = (right ? from.right_score : from.score)[entry];
+                const double rank =
+                    std::sqrt(score) +
+                    noise_scale_ * normal_at(stream, static_cast<uint64_t>(feature * 512 + at));
+                if (rank > best[j]) {
+                    best[j] = rank;
+                    place[j] = at;
+                }
+            }
+        }
     }
 
     // Stable partition of every leaf's rows: those going left first.
@@ -236,13 +288,18 @@ class Search {
 
     // bits[i] = 1 for rows going right; returns the number going left.
     int64_t mark(const Split& split, int64_t begin, int64_t end) {
-        const uint8_t* codes = codes_ + split.feature;
+        constexpr int64_t ahead = 24;
+        const uint8_t* __restrict codes = codes_ + split.feature;
+        const uint32_t* __restrict order = ws_.order.data();
+        uint8_t* __restrict bits = ws_.bits.data();
+        const int64_t stride = in_.codes.stride;
         const auto span = static_cast<uint8_t>(split.high - split.low);
         int64_t n_right = 0;
         for (int64_t i = begin; i < end; ++i) {
-            const uint8_t code = codes[ws_.order[static_cast<size_t>(i)] * in_.codes.stride];
+            __builtin_prefetch(codes + order[std::min(i + ahead, end - 1)] * stride);
+            const uint8_t code = codes[order[i] * stride];
             const bool right = static_cast<uint8_t>(code - split.low) > span;
-            ws_.bits[static_cast<size_t>(i)] = right;
+            bits[i] = right;
             n_right += right;
         }
         return end - begin - n_right;
@@ -276,18 +333,22 @@ class Search {
     }
 
     void move(int64_t begin, int64_t end, int64_t left_at, int64_t right_at) {
-        for (int64_t k = -1; k < in_.n_outputs; ++k) {
-            int64_t at[2] = {left_at, right_at};
-            for (int64_t i = begin; i < end; ++i) {
-                int64_t& to = at[ws_.bits[static_cast<size_t>(i)]];
-                if (k < 0) {
-                    ws_.other_order[static_cast<size_t>(to)] = ws_.order[static_cast<size_t>(i)];
-                } else {
-                    ws_.other_words[static_cast<size_t>(k * in_.n + to)] =
-                        ws_.words[static_cast<size_t>(k * in_.n + i)];
-                }
-                ++to;
-            }
+        move_array(ws_.order.data(), ws_.other_order.data(), begin, end, left_at, right_at);
+        for (int64_t k = 0; k < in_.n_outputs; ++k)
+            move_array(ws_.words.data() + k * in_.n, ws_.other_words.data() + k * in_.n, begin, end,
+                       left_at, right_at);
+    }
+
+    template <class T>
+    void move_array(const T* __restrict from, T* __restrict to, int64_t begin, int64_t end,
+                    int64_t left_at, int64_t right_at) const {
+        const uint8_t* __restrict bits = ws_.bits.data();
+        for (int64_t i = begin; i < end; ++i) {
+            // Which way a row goes cannot be predicted, so no branch may depend on it.
+            const int64_t right = bits[i];
+            to[left_at + (right_at - left_at) * right] = from[i];
+            right_at += right;
+            left_at += 1 - right;
         }
     }
 
@@ -297,6 +358,7 @@ class Search {
     int64_t n_groups_, width_, group_size_, kept_leaves_ = 1;
     const uint8_t* codes_ = nullptr;
     std::vector<Leaf> leaves_;
+    std::vector<Candidate> best_;
     double noise_scale_ = 0.0;
 };
 

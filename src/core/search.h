@@ -55,7 +55,6 @@ struct Workspace {
     std::vector<uint8_t> codes, bits;
     std::vector<int64_t> hist;
     std::vector<double> scores;
-    std::vector<int32_t> valid;
     std::vector<uint8_t> leaf8;
     std::vector<uint16_t> leaf16;
 };

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <queue>
+#include <type_traits>
 #include <vector>
 
 #include "elementary.h"
@@ -40,7 +41,8 @@ void with_type(const Table& x, F&& f) {
     }
 }
 
-// Doubles in the order of their bits: negative numbers reversed, sign flipped.
+// Numbers in the order of their bits: negative ones reversed, sign flipped. Single precision needs
+// half as many digits.
 uint64_t to_key(double x) {
     const uint64_t bits = std::bit_cast<uint64_t>(x);
     return bits ^ (bits >> 63 ? ~uint64_t{0} : uint64_t{1} << 63);
@@ -48,22 +50,31 @@ uint64_t to_key(double x) {
 double from_key(uint64_t key) {
     return std::bit_cast<double>(key ^ (key >> 63 ? uint64_t{1} << 63 : ~uint64_t{0}));
 }
+uint32_t to_key(float x) {
+    const uint32_t bits = std::bit_cast<uint32_t>(x);
+    return bits ^ (bits >> 31 ? ~uint32_t{0} : uint32_t{1} << 31);
+}
+double from_key(uint32_t key) {
+    const uint32_t bits = key ^ (key >> 31 ? uint32_t{1} << 31 : ~uint32_t{0});
+    return static_cast<double>(std::bit_cast<float>(bits));
+}
 
 // Least significant digit radix sort; digits that all keys share are skipped.
-void sort_keys(std::vector<uint64_t>& keys, std::vector<uint64_t>& other) {
+template <class Key>
+void sort_keys(std::vector<Key>& keys) {
     if (keys.size() < 512) {
         std::sort(keys.begin(), keys.end());
         return;
     }
     constexpr int digit_bits = 11;
     constexpr size_t n_digits = size_t{1} << digit_bits;
-    other.resize(keys.size());
-    for (int shift = 0; shift < 64; shift += digit_bits) {
+    std::vector<Key> other(keys.size());
+    for (int shift = 0; shift < std::numeric_limits<Key>::digits; shift += digit_bits) {
         std::vector<size_t> start(n_digits + 1, 0);
-        for (const uint64_t key : keys) ++start[(key >> shift & (n_digits - 1)) + 1];
+        for (const Key key : keys) ++start[(key >> shift & (n_digits - 1)) + 1];
         if (std::find(start.begin(), start.end(), keys.size()) != start.end()) continue;
         for (size_t d = 0; d < n_digits; ++d) start[d + 1] += start[d];
-        for (const uint64_t key : keys) other[start[key >> shift & (n_digits - 1)]++] = key;
+        for (const Key key : keys) other[start[key >> shift & (n_digits - 1)]++] = key;
         keys.swap(other);
     }
 }
@@ -74,9 +85,9 @@ struct Distinct {
     std::vector<int64_t> below;
 };
 
-Distinct distinct_values(std::vector<uint64_t>& keys) {
-    std::vector<uint64_t> scratch;
-    sort_keys(keys, scratch);
+template <class Key>
+Distinct distinct_values(std::vector<Key>& keys) {
+    sort_keys(keys);
     Distinct found;
     for (size_t i = 0; i < keys.size(); ++i) {
         if (i > 0 && keys[i] == keys[i - 1]) continue;
@@ -85,6 +96,19 @@ Distinct distinct_values(std::vector<uint64_t>& keys) {
     }
     found.below.push_back(static_cast<int64_t>(keys.size()));
     return found;
+}
+
+// The distinct values of some rows of a column; -0 and 0 are one value.
+template <class T>
+Distinct distinct_of(const T* column, int64_t stride, const std::vector<int64_t>& rows) {
+    using Real = std::conditional_t<std::is_same_v<T, float>, float, double>;
+    std::vector<decltype(to_key(Real{}))> keys;
+    keys.reserve(rows.size());
+    for (const int64_t row : rows) {
+        const auto value = static_cast<Real>(column[row * stride]);
+        if (value == value) keys.push_back(to_key(value + Real{0}));
+    }
+    return distinct_values(keys);
 }
 
 // A bin of distinct values [begin, end) and the best place to cut it.
@@ -179,17 +203,12 @@ void find_thresholds(const Table& x, int max_bins, int64_t sample_rows, uint64_t
                                      : static_cast<int64_t>(
                                            stretch_row(stream, static_cast<uint64_t>(k), length)));
     parallel_for(x.n_features, n_threads, [&](int64_t feature) {
-        std::vector<uint64_t> keys;
-        keys.reserve(rows.size());
+        std::vector<double> found;
         with_type(x, [&](const auto* data) {
-            for (const int64_t row : rows) {
-                const auto value =
-                    static_cast<double>(data[row * x.row_stride + feature * x.feature_stride]);
-                if (value == value) keys.push_back(to_key(value + 0.0));  // -0 and 0 are one value
-            }
+            found = choose_thresholds(
+                distinct_of(data + feature * x.feature_stride, x.row_stride, rows),
+                static_cast<size_t>(max_bins));
         });
-        const std::vector<double> found =
-            choose_thresholds(distinct_values(keys), static_cast<size_t>(max_bins));
         double* out = thresholds + feature * width;
         std::fill(out, out + width, std::numeric_limits<double>::infinity());
         std::copy(found.begin(), found.end(), out);

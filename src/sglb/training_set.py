@@ -50,7 +50,7 @@ class TrainingSet:
             code_columns=code_columns,
             code_rows=code_rows,
             n_codes=n_codes,
-            has_missing=(code_columns == 0).any(axis=1),
+            has_missing=code_columns.min(axis=1, initial=1) == 0,
             y=np.ascontiguousarray(y, dtype=np.float64),
             weight=None if weight is None else np.ascontiguousarray(weight, dtype=np.float64),
         )

@@ -138,7 +138,7 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
         check_parameters(parameters)
         rows = self._read_rows(X, y, sample_weight)
         loss = self._choose_loss(rows.classes)
-        if isinstance(self.loss, str):  # a loss by name adapts to the unit of y
+        if isinstance(self.loss, str) and rows.classes is None:  # by name: adapts to the unit of y
             loss = loss.scaled(spread(rows.target, rows.weight))
         loss.check_target(rows.target)
         best = loss.init(rows.target, rows.weight)

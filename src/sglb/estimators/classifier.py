@@ -113,7 +113,12 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
         return tags
 
     def _learn_target(self, y: Any, n_rows: int) -> tuple[Floats, Array | None]:
-        classes, index = np.unique(read_labels(self, y, n_rows), return_inverse=True)
+        labels = read_labels(self, y, n_rows)
+        if labels.dtype.kind in "biu":  # a look-up costs less than sorting with positions does
+            classes = np.unique(labels)
+            index = np.searchsorted(classes, labels)
+        else:
+            classes, index = np.unique(labels, return_inverse=True)
         return index.astype(np.float64), classes
 
     def _same_target(self, y: Any, n_rows: int, classes: Array | None) -> Floats:

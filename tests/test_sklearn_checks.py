@@ -21,7 +21,7 @@ CASES = [
     (SGLBClassifier(**SMALL, sampler="plain", init="zero"), EVEN_ODDS),
     (SGLBClassifier(**SMALL, sampler="stochastic", subsample=0.8), NOISE),
     (SGLBClassifier(**SMALL, loss="softmax", leaf_method="gradient", learning_rate=0.3), NOISE),
-    (SGLBClassifier(**SMALL, loss="sla"), NOISE),
+    (SGLBClassifier(**SMALL, loss="sla"), NOISE | EVEN_ODDS),
     (SGLBClassifier(**SMALL, loss="savage", sampler="plain", learning_rate=0.5), {}),
     (SGLBRegressor(**SMALL, learning_rate=0.2), NOISE),
     (SGLBRegressor(**SMALL, learning_rate=0.2, sampler="plain"), {}),

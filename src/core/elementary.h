@@ -9,9 +9,9 @@
 #include <bit>
 #include <cstdint>
 
-// A kernel marked SGLB_KERNEL is compiled for the baseline and for AVX2; the loader picks one.
+// A kernel marked SGLB_KERNEL is compiled for the baseline, AVX2 and AVX-512; the loader picks one.
 #if defined(__x86_64__) && defined(__gnu_linux__) && !defined(SGLB_BASELINE)
-#define SGLB_KERNEL __attribute__((target_clones("arch=x86-64-v3", "default")))
+#define SGLB_KERNEL __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define SGLB_KERNEL
 #endif

@@ -16,7 +16,7 @@ namespace {
 // while they take no more than this; deeper levels build each leaf's anew,
 // which gives the same integers.
 constexpr int64_t most_histogram_bytes = int64_t{1} << 29;
-constexpr int64_t chunk_rows = 16384;
+constexpr int64_t chunk_rows = 4096;
 // Below this many additions a level is not worth waking a thread for.
 constexpr int64_t serial_work = 60000;
 

@@ -6,13 +6,16 @@
 
 namespace sglb {
 
-SlopeTile::SlopeTile(const Slopes& slopes, int64_t rows) : slopes_(slopes), rows_(rows) {
-    const auto size = static_cast<size_t>(rows * slopes.n_outputs);
-    gradient_.resize(size);
-    if (slopes.hessian || slopes.newton) hessian_.resize(size);
-}
+SlopeTile::SlopeTile(const Slopes& slopes, int64_t rows) : slopes_(slopes), rows_(rows) {}
 
 void SlopeTile::fill(const Sample& sample, int64_t begin, int64_t n) {
+    if (slopes_.gradient && !(sample.rate < 1.0)) {
+        gradient_at_ = slopes_.gradient + begin;
+        hessian_at_ = slopes_.hessian ? slopes_.hessian + begin : nullptr;
+        stride_ = slopes_.n_rows;
+        return;
+    }
+    own();
     if (slopes_.gradient) {
         for (int64_t k = 0; k < slopes_.n_outputs; ++k) {
             const int64_t at = k * slopes_.n_rows + begin;
@@ -27,7 +30,17 @@ void SlopeTile::fill(const Sample& sample, int64_t begin, int64_t n) {
     keep(sample, [begin](int64_t i) { return static_cast<uint64_t>(begin + i); }, n);
 }
 
+void SlopeTile::own() {
+    const auto size = static_cast<size_t>(rows_ * slopes_.n_outputs);
+    gradient_.resize(size);
+    if (slopes_.hessian || slopes_.newton) hessian_.resize(size);
+    gradient_at_ = gradient_.data();
+    hessian_at_ = hessian_.data();
+    stride_ = rows_;
+}
+
 void SlopeTile::gather(const Sample& sample, const uint32_t* rows, int64_t n) {
+    own();
     if (slopes_.gradient) {
         for (int64_t k = 0; k < slopes_.n_outputs; ++k)
             for (int64_t i = 0; i < n; ++i)

@@ -38,16 +38,21 @@ class SlopeTile {
     void fill(const Sample& sample, int64_t begin, int64_t n);
     void gather(const Sample& sample, const uint32_t* rows, int64_t n);
 
-    const double* gradient(int64_t output) const { return gradient_.data() + output * rows_; }
-    const double* hessian(int64_t output) const { return hessian_.data() + output * rows_; }
+    const double* gradient(int64_t output) const { return gradient_at_ + output * stride_; }
+    const double* hessian(int64_t output) const { return hessian_at_ + output * stride_; }
 
   private:
+    void own();
     template <class RowOf>
     void keep(const Sample& sample, RowOf&& row_of, int64_t n);
 
     const Slopes& slopes_;
     int64_t rows_;
     std::vector<double> gradient_, hessian_, y_, raw_;
+    // Where the last slopes are: in the arrays they come from, or in this tile.
+    const double* gradient_at_ = nullptr;
+    const double* hessian_at_ = nullptr;
+    int64_t stride_ = 0;
 };
 
 }  // namespace sglb

@@ -11,6 +11,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -238,7 +239,7 @@ def _plain(value: Any) -> Any:
         return {"pairs": [[_plain(key), _plain(item)] for key, item in value.items()]}
     for name, sampler in SAMPLERS.items():
         if type(value) is sampler:
-            return {"sampler": name, "arguments": dict(vars(value))}
+            return {"sampler": name, "arguments": asdict(value)}
     if isinstance(value, Loss) and not isinstance(value, UserLoss):
         return {"loss": _plain_loss(value)}
     return {"lost": type(value).__name__}

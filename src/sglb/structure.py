@@ -103,7 +103,7 @@ class GreedySearch:
             n_rows if self.structure_rows is None else self.structure_rows,
             self.max_depth,
             self.l2,
-            self.random_strength * self._decay(n_rows, move.learning_rate * step),
+            self._strength(n_rows, move.learning_rate * step),
             seed,
             step,
             *structure,
@@ -111,7 +111,8 @@ class GreedySearch:
         )
         return structure if depth == self.max_depth else structure.cut(depth)
 
-    @staticmethod
-    def _decay(n_rows: int, time: float) -> float:
-        """q / (1 + q), q = N exp(-time): score noise fades as the chain's time goes on."""
-        return 1.0 / (1.0 + math.exp(min(time, 700.0)) / max(n_rows, 1))
+    def _strength(self, n_rows: int, time: float) -> float:
+        """Score noise fades as the chain's time goes on: times q / (1 + q), q = N exp(-time)."""
+        if self.random_strength == 0.0:
+            return 0.0
+        return self.random_strength / (1.0 + math.exp(min(time, 700.0)) / max(n_rows, 1))

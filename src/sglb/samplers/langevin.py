@@ -8,6 +8,7 @@ exp(-sum of losses); as T falls it concentrates at the global optimum.
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 from sglb.samplers.base import Move
 
@@ -23,6 +24,10 @@ class Langevin:
 
     def move(self, step: int) -> Move:
         """Noise on structure and leaves, and a little shrinking, at every step alike."""
+        return self._move
+
+    @cached_property
+    def _move(self) -> Move:
         return Move(
             learning_rate=self.learning_rate,
             noise=math.sqrt(2.0 * self.temperature / self.learning_rate),

@@ -16,7 +16,8 @@ namespace {
 // while they take no more than this; deeper levels build each leaf's anew,
 // which gives the same integers.
 constexpr int64_t most_histogram_bytes = int64_t{1} << 29;
-constexpr int64_t chunk_rows = 4096;
+// Fewer rows than this are parted sooner than a thread wakes.
+constexpr int64_t serial_rows = 4096;
 // Below this many additions a level is not worth waking a thread for.
 constexpr int64_t serial_work = 60000;
 
@@ -258,96 +259,56 @@ class Search {
         }
     }
 
-    // Stable partition of every leaf's rows: those going left first.
+    // Every leaf's rows in two parts: those going left from its beginning, those going right from
+    // its end. Sums do not care about the order within a part.
     void partition(const Split& split, int depth) {
-        struct Chunk {
-            int64_t leaf, begin, end, n_left, left_at, right_at;
-        };
         const int64_t n_leaves = int64_t{1} << depth;
-        std::vector<Chunk> chunks;
-        for (int64_t leaf = 0; leaf < n_leaves; ++leaf) {
-            const Leaf& at = leaves_[static_cast<size_t>(leaf)];
-            for (int64_t begin = 0; begin < at.count; begin += chunk_rows)
-                chunks.push_back({leaf, at.begin + begin,
-                                  at.begin + std::min(at.count, begin + chunk_rows), 0, 0, 0});
-        }
-        const auto n_chunks = static_cast<int64_t>(chunks.size());
-        const int threads = in_.n < 2 * chunk_rows ? 1 : n_threads_;
-        parallel_for(n_chunks, threads, [&](int64_t c) {
-            Chunk& chunk = chunks[static_cast<size_t>(c)];
-            chunk.n_left = mark(split, chunk.begin, chunk.end);
-        });
-        divide_leaves(chunks, n_leaves);
-        parallel_for(n_chunks, threads, [&](int64_t c) {
-            const Chunk& chunk = chunks[static_cast<size_t>(c)];
-            move(chunk.begin, chunk.end, chunk.left_at, chunk.right_at);
+        const int threads = in_.n < serial_rows ? 1 : n_threads_;
+        parallel_for(n_leaves, threads, [&](int64_t leaf) {
+            Leaf& left = leaves_[static_cast<size_t>(leaf)];
+            const int64_t n_left = divide(split, left);
+            leaves_[static_cast<size_t>(leaf + n_leaves)] = {left.begin + n_left,
+                                                             left.count - n_left};
+            left.count = n_left;
         });
         ws_.order.swap(ws_.other_order);
         ws_.words.swap(ws_.other_words);
     }
 
-    // bits[i] = 1 for rows going right; returns the number going left.
-    int64_t mark(const Split& split, int64_t begin, int64_t end) {
-        constexpr int64_t ahead = 24;
+    // Moves the rows of one leaf and their words; returns how many went left.
+    int64_t divide(const Split& split, const Leaf& leaf) {
         const uint8_t* __restrict codes = codes_ + split.feature;
-        const uint32_t* __restrict order = ws_.order.data();
-        uint8_t* __restrict bits = ws_.bits.data();
+        const uint32_t* __restrict order = ws_.order.data() + leaf.begin;
+        const int64_t* __restrict words = ws_.words.data() + leaf.begin;
+        uint32_t* __restrict other_order = ws_.other_order.data() + leaf.begin;
+        int64_t* __restrict other_words = ws_.other_words.data() + leaf.begin;
+        uint8_t* __restrict bits = ws_.bits.data() + leaf.begin;
         const int64_t stride = in_.codes.stride;
         const auto span = static_cast<uint8_t>(split.high - split.low);
-        int64_t n_right = 0;
-        for (int64_t i = begin; i < end; ++i) {
-            __builtin_prefetch(codes + order[std::min(i + ahead, end - 1)] * stride);
+        int64_t left_at = 0, right_at = leaf.count - 1;
+        for (int64_t i = 0; i < leaf.count; ++i) {
             const uint8_t code = codes[order[i] * stride];
-            const bool right = static_cast<uint8_t>(code - split.low) > span;
-            bits[i] = right;
-            n_right += right;
-        }
-        return end - begin - n_right;
-    }
-
-    // From the chunks' counts: where each chunk's halves go, and the leaves of
-    // the next level.
-    template <class Chunks>
-    void divide_leaves(Chunks& chunks, int64_t n_leaves) {
-        std::vector<int64_t> n_left(static_cast<size_t>(n_leaves), 0);
-        for (const auto& chunk : chunks) n_left[static_cast<size_t>(chunk.leaf)] += chunk.n_left;
-        int64_t left_at = 0, right_at = 0, last = -1;
-        for (auto& chunk : chunks) {
-            const Leaf& leaf = leaves_[static_cast<size_t>(chunk.leaf)];
-            if (chunk.leaf != last) {
-                left_at = leaf.begin;
-                right_at = leaf.begin + n_left[static_cast<size_t>(chunk.leaf)];
-                last = chunk.leaf;
-            }
-            chunk.left_at = left_at;
-            chunk.right_at = right_at;
-            left_at += chunk.n_left;
-            right_at += chunk.end - chunk.begin - chunk.n_left;
-        }
-        for (int64_t leaf = 0; leaf < n_leaves; ++leaf) {
-            Leaf& left = leaves_[static_cast<size_t>(leaf)];
-            const int64_t n = n_left[static_cast<size_t>(leaf)];
-            leaves_[static_cast<size_t>(leaf + n_leaves)] = {left.begin + n, left.count - n};
-            left.count = n;
-        }
-    }
-
-    void move(int64_t begin, int64_t end, int64_t left_at, int64_t right_at) {
-        move_array(ws_.order.data(), ws_.other_order.data(), begin, end, left_at, right_at);
-        for (int64_t k = 0; k < in_.n_outputs; ++k)
-            move_array(ws_.words.data() + k * in_.n, ws_.other_words.data() + k * in_.n, begin, end,
-                       left_at, right_at);
-    }
-
-    template <class T>
-    void move_array(const T* __restrict from, T* __restrict to, int64_t begin, int64_t end,
-                    int64_t left_at, int64_t right_at) const {
-        const uint8_t* __restrict bits = ws_.bits.data();
-        for (int64_t i = begin; i < end; ++i) {
             // Which way a row goes cannot be predicted, so no branch may depend on it.
+            const int64_t right = static_cast<uint8_t>(code - split.low) > span;
+            const int64_t at = left_at + (right_at - left_at) * right;
+            other_order[at] = order[i];
+            other_words[at] = words[i];
+            bits[i] = static_cast<uint8_t>(right);
+            right_at -= right;
+            left_at += 1 - right;
+        }
+        for (int64_t k = 1; k < in_.n_outputs; ++k)
+            move(words + k * in_.n, other_words + k * in_.n, bits, leaf.count);
+        return left_at;
+    }
+
+    static void move(const int64_t* __restrict from, int64_t* __restrict to,
+                     const uint8_t* __restrict bits, int64_t n) {
+        int64_t left_at = 0, right_at = n - 1;
+        for (int64_t i = 0; i < n; ++i) {
             const int64_t right = bits[i];
             to[left_at + (right_at - left_at) * right] = from[i];
-            right_at += right;
+            right_at -= right;
             left_at += 1 - right;
         }
     }

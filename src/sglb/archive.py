@@ -11,7 +11,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -239,7 +239,8 @@ def _plain(value: Any) -> Any:
         return {"pairs": [[_plain(key), _plain(item)] for key, item in value.items()]}
     for name, sampler in SAMPLERS.items():
         if type(value) is sampler:
-            return {"sampler": name, "arguments": asdict(value)}
+            arguments = {one.name: getattr(value, one.name) for one in fields(sampler)}
+            return {"sampler": name, "arguments": arguments}
     if isinstance(value, Loss) and not isinstance(value, UserLoss):
         return {"loss": _plain_loss(value)}
     return {"lost": type(value).__name__}

@@ -559,3 +559,19 @@ def test_training_needs_none_of_the_optional_libraries():
         "SGLBRegressor(n_estimators=3, verbose=1).fit(x, x[:, 0]).predict(x)"
     )
     subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+
+
+def test_a_row_predictor_gives_what_the_estimator_gives_row_by_row():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    X[::7, 1] = np.nan
+    for model, target in (
+        (SGLBRegressor(**FAST, loss="poisson"), rng.poisson(2.0, 200)),
+        (SGLBClassifier(**FAST), rng.integers(0, 2, 200)),
+        (SGLBClassifier(**FAST), rng.integers(0, 3, 200)),
+    ):
+        model.fit(X, target)
+        answer = getattr(model, "predict_proba", model.predict)
+        predict_row = model.row_predictor()
+        found = np.stack([predict_row(row) for row in X])
+        np.testing.assert_array_equal(found, answer(X))

@@ -14,22 +14,30 @@ from sglb.bins import Bins
 sizes = st.sampled_from([0, 1, 31, 33, 255, 256, 257])
 
 
+def one_state(trees, out):
+    """All trees as one state that starts at the first column of out (K, N)."""
+    offset = out[:, 0].copy() if out.size else np.zeros(len(out))
+    return np.array([len(trees[0])]), np.ones(1), offset
+
+
 def predict(x, bins, trees, out, n_threads=1):
-    out = out.copy()
-    _core.predict(x, bins.thresholds, bins.n_thresholds, *trees, out, n_threads)
-    return out
+    found = np.full_like(out, np.nan)
+    tables = bins.thresholds, bins.n_thresholds
+    _core.predict(x, *tables, *trees, *one_state(trees, out), found, n_threads)
+    return found
 
 
 def predict_codes(columns, trees, out, n_threads=1):
-    out = out.copy()
-    _core.predict_codes(columns, *trees, out, n_threads)
-    return out
+    found = np.full_like(out, np.nan)
+    _core.predict_codes(columns, *trees, *one_state(trees, out), found, n_threads)
+    return found
 
 
 def make_case(rng, n_rows, n_features, n_trees, max_depth, n_outputs, max_bins=16):
     bins = Bins.fit(make_table(rng, 100, n_features), max_bins)
     trees = make_trees(rng, bins.n_codes, n_trees, max_depth, n_outputs)
-    return make_table(rng, n_rows, n_features), bins, trees, rng.normal(size=(n_outputs, n_rows))
+    start = np.repeat(rng.normal(size=(n_outputs, 1)), n_rows, axis=1)
+    return make_table(rng, n_rows, n_features), bins, trees, start
 
 
 @given(
@@ -105,7 +113,7 @@ def test_shapes_and_trees_that_do_not_fit_are_refused():
     refused("tree arrays must be", features[:3], lows, highs, depths, values)
     refused("tree arrays must be", features, lows, highs, depths[:3], values)
     refused("tree arrays must be", features, lows, highs, depths, values[:, :2].copy())
-    refused("tree arrays must be", *trees, out=np.zeros((2, 10)))
+    refused("ends and factors must be", *trees, out=np.zeros((2, 10)))
     refused("out must be", *trees, out=np.zeros((1, 9)))
     refused("depth out of range", features, lows, highs, depths + 3, values)
     refused("depth out of range", features, lows, highs, depths - 3, values)

@@ -40,5 +40,11 @@ def fit_custom(X, y, settings, **extra):
 predict = predict_custom = estimators.predict
 
 
+def predict_row(model, row):
+    if not hasattr(model, "_row_predictor"):
+        model._row_predictor = model.row_predictor()
+    return model._row_predictor(row)
+
+
 def predict_states(model, X, n):
     return model.predict_uncertainty(X, n_states=n)

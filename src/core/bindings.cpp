@@ -394,7 +394,7 @@ void py_add_tree(In<uint8_t, 2> columns, In<int32_t, 1> features, In<uint8_t, 1>
 
 Trees trees_of(const In<int32_t, 2>& features, const In<uint8_t, 2>& lows,
                const In<uint8_t, 2>& highs, const In<int32_t, 1>& depths,
-               const In<double, 3>& values, int64_t n_features, int64_t n_outputs) {
+               const In<double, 3>& values, int64_t n_features) {
     const Trees trees{length(features, 0), length(features, 1), length(values, 2), features.data(),
                       lows.data(),         highs.data(),        depths.data(),     values.data()};
     const auto same = [&](const auto& a) {
@@ -402,7 +402,7 @@ Trees trees_of(const In<int32_t, 2>& features, const In<uint8_t, 2>& lows,
     };
     require(same(lows) && same(highs) && length(depths, 0) == trees.n_trees &&
                 trees.max_depth <= most_depth && length(values, 0) == trees.n_trees &&
-                values.shape(1) == size_t{1} << trees.max_depth && trees.n_outputs == n_outputs,
+                values.shape(1) == size_t{1} << trees.max_depth,
             "tree arrays must be (T, D), (T,), (T, 2^D, K)");
     for (int64_t t = 0; t < trees.n_trees; ++t) {
         require(trees.depths[t] >= 0 && trees.depths[t] <= trees.max_depth, "depth out of range");
@@ -414,27 +414,42 @@ Trees trees_of(const In<int32_t, 2>& features, const In<uint8_t, 2>& lows,
     return trees;
 }
 
+States states_of(const In<int64_t, 1>& ends, const In<double, 1>& factors,
+                 const In<double, 1>& offset, const Trees& trees, int64_t n_out) {
+    const States states{length(ends, 0), ends.data(), factors.data(), offset.data()};
+    require(length(factors, 0) == states.n_states && length(offset, 0) == trees.n_outputs &&
+                n_out == states.n_states * trees.n_outputs,
+            "ends and factors must be (S,), offset (K,), out (S * K, N)");
+    for (int64_t s = 0; s < states.n_states; ++s)
+        require(ends.data()[s] >= (s ? ends.data()[s - 1] : 0) && ends.data()[s] <= trees.n_trees,
+                "ends must rise within 0..T");
+    return states;
+}
+
 void py_predict(AnyMatrix x, In<double, 2> thresholds, In<int32_t, 1> n_thresholds,
                 In<int32_t, 2> features, In<uint8_t, 2> lows, In<uint8_t, 2> highs,
-                In<int32_t, 1> depths, In<double, 3> values, Array<double, 2> out, int n_threads) {
+                In<int32_t, 1> depths, In<double, 3> values, In<int64_t, 1> ends,
+                In<double, 1> factors, In<double, 1> offset, Array<double, 2> out, int n_threads) {
     check_thresholds(thresholds, n_thresholds, length(x, 1));
-    require(out.shape(1) == x.shape(0), "out must be (K, N)");
-    const Trees trees =
-        trees_of(features, lows, highs, depths, values, length(x, 1), length(out, 0));
+    require(out.shape(1) == x.shape(0), "out must be (S * K, N)");
+    const Trees trees = trees_of(features, lows, highs, depths, values, length(x, 1));
+    const States states = states_of(ends, factors, offset, trees, length(out, 0));
     const Table table = table_of(x);
     nb::gil_scoped_release release;
-    predict(table, thresholds.data(), n_thresholds.data(), length(thresholds, 1), trees, out.data(),
-            n_threads);
+    predict(table, thresholds.data(), n_thresholds.data(), length(thresholds, 1), trees, states,
+            out.data(), n_threads);
 }
 
 void py_predict_codes(In<uint8_t, 2> columns, In<int32_t, 2> features, In<uint8_t, 2> lows,
                       In<uint8_t, 2> highs, In<int32_t, 1> depths, In<double, 3> values,
+                      In<int64_t, 1> ends, In<double, 1> factors, In<double, 1> offset,
                       Array<double, 2> out, int n_threads) {
-    require(out.shape(1) == columns.shape(1), "out must be (K, N)");
-    const Trees trees =
-        trees_of(features, lows, highs, depths, values, length(columns, 0), length(out, 0));
+    require(out.shape(1) == columns.shape(1), "out must be (S * K, N)");
+    const Trees trees = trees_of(features, lows, highs, depths, values, length(columns, 0));
+    const States states = states_of(ends, factors, offset, trees, length(out, 0));
     nb::gil_scoped_release release;
-    predict_codes(columns.data(), length(columns, 1), trees, out.data(), n_threads);
+    predict_codes(columns.data(), length(columns, 0), length(columns, 1), trees, states, out.data(),
+                  n_threads);
 }
 
 void check_signals() {
@@ -491,7 +506,8 @@ NB_MODULE(_core, m) {
           "values"_array, "shrink"_a, "offset"_array, "raw"_array, "n_threads"_a);
     m.def("predict", &py_predict, "x"_array, "thresholds"_array, "n_thresholds"_array,
           "features"_array, "lows"_array, "highs"_array, "depths"_array, "values"_array,
-          "out"_array, "n_threads"_a);
+          "ends"_array, "factors"_array, "offset"_array, "out"_array, "n_threads"_a);
     m.def("predict_codes", &py_predict_codes, "columns"_array, "features"_array, "lows"_array,
-          "highs"_array, "depths"_array, "values"_array, "out"_array, "n_threads"_a);
+          "highs"_array, "depths"_array, "values"_array, "ends"_array, "factors"_array,
+          "offset"_array, "out"_array, "n_threads"_a);
 }

@@ -16,13 +16,13 @@ constexpr int byte_depth = 8;  // up to this depth a leaf index fits a byte
 // a leaf of saturated rows must not take an unbounded step.
 constexpr double least_curvature = 1e-3;
 
-// index[i] gets bit `bit` where the code lies outside low .. low + span.
-SGLB_KERNEL void add_bit(const uint8_t* codes, int64_t n, uint8_t low, uint8_t span, int bit,
+// index[i] gets `bit` where the code lies outside low .. low + span. Bytes throughout: vectors have
+// no shift of bytes.
+SGLB_KERNEL void add_bit(const uint8_t* codes, int64_t n, uint8_t low, uint8_t span, uint8_t bit,
                          uint8_t* index) {
     for (int64_t i = 0; i < n; ++i) {
         const auto offset = static_cast<uint8_t>(codes[i] - low);
-        const auto right = static_cast<uint8_t>(offset > span);
-        index[i] = static_cast<uint8_t>(index[i] | right << bit);
+        index[i] = static_cast<uint8_t>(index[i] | (offset > span ? bit : 0));
     }
 }
 
@@ -236,7 +236,8 @@ void leaf_indices(const uint8_t* columns, int64_t n_rows, const Split* splits, i
     std::fill(index, index + (end - begin), uint8_t{0});
     for (int d = 0; d < depth; ++d)
         add_bit(columns + splits[d].feature * n_rows + begin, end - begin, splits[d].low,
-                static_cast<uint8_t>(splits[d].high - splits[d].low), d, index);
+                static_cast<uint8_t>(splits[d].high - splits[d].low), static_cast<uint8_t>(1 << d),
+                index);
 }
 
 void leaf_indices(const uint8_t* columns, int64_t n_rows, const Split* splits, int depth,

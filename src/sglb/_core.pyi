@@ -233,10 +233,17 @@ def predict(
     highs: Bytes,
     depths: Ints,
     values: Floats,
+    ends: NDArray[np.int64],
+    factors: Floats,
+    offset: Floats,
     out: Floats,
     n_threads: int,
 ) -> None:
-    """Sum of trees at raw feature values x (N, F); values (T, 2^D, K) folded; IN/OUT out (K, N)."""
+    """States of a chain at raw feature values x (N, F): OUT out (S * K, N).
+
+    State s is factors[s] times the one before it plus the trees from its end to ends[s], values
+    (T, 2^D, K) weighted as they are there; offset (K,) is added to every state.
+    """
 
 def predict_codes(
     columns: Bytes,
@@ -245,7 +252,10 @@ def predict_codes(
     highs: Bytes,
     depths: Ints,
     values: Floats,
+    ends: NDArray[np.int64],
+    factors: Floats,
+    offset: Floats,
     out: Floats,
     n_threads: int,
 ) -> None:
-    """Sum of trees at codes (F, N); values (T, 2^D, K) folded; IN/OUT out (K, N)."""
+    """The same at codes (F, N): OUT out (S * K, N)."""

@@ -9,6 +9,7 @@ so early stopping, staged prediction and draws are all other weights over the sa
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -123,12 +124,12 @@ class Ensemble:
         if not 0 <= k <= self._n_trees:
             raise ValueError(f"state {k} does not exist: the chain has {self._n_trees} steps")
 
-    def weights(self, k: int | None = None) -> Floats:
-        """Return the weight of each of the first k trees in the state after k steps."""
+    def weights(self, k: int | None = None, first: int = 0) -> Floats:
+        """Return the weights of trees first .. k - 1 in the state after k steps."""
         k = self._n_trees if k is None else k
         self._check_state(k)
-        weights = np.ones(k)
-        weights[:-1] = np.cumprod(self._shrinks[1:k][::-1])[::-1]
+        weights = np.ones(k - first)
+        weights[:-1] = np.cumprod(self._shrinks[first + 1 : k][::-1])[::-1]
         return weights
 
     def advance(self, columns: NDArray[np.uint8], raw: Floats, t: int, n_threads: int = 1) -> None:
@@ -165,6 +166,10 @@ class Ensemble:
             self.advance(columns, raw, t, n_threads)
             yield raw.copy()
 
+    def states(self, numbers: Sequence[int]) -> "States":
+        """Return what prediction needs to know of the states after so many steps, rising."""
+        return States(self, numbers)
+
     def predict(
         self, X: NDArray[Any], n_threads: int = 1, states: Sequence[int] | None = None
     ) -> Floats:
@@ -172,28 +177,13 @@ class Ensemble:
 
         With `states`, numbers of steps, the result is (n_states, n_outputs, n_rows).
         """
-        chosen = [self._n_trees] if states is None else list(states)
-        weights = np.zeros((len(chosen), self._n_trees))
-        for row, k in zip(weights, chosen, strict=True):
-            row[:k] = self.weights(k)
-        # (T, 2^D, S, K): each state is a further set of outputs of the same trees.
-        folded = self.values[:, :, None, :] * weights.T[:, None, :, None]
-        n_sets = len(chosen) * self.n_outputs
-        out = np.repeat(np.tile(self.offset, len(chosen))[:, None], len(X), axis=1)
-        trees = self.arrays()
-        _core.predict(
-            X,
-            self.bins.thresholds,
-            self.bins.n_thresholds,
-            trees["features"],
-            trees["lows"],
-            trees["highs"],
-            trees["depths"],
-            folded.reshape(self._n_trees, 1 << self.max_depth, n_sets),
-            out,
-            n_threads,
-        )
-        return out if states is None else out.reshape(len(chosen), self.n_outputs, len(X))
+        if states is None:
+            final: Floats = self.states([self._n_trees]).predict(X, n_threads)[0]
+            return final
+        order = np.argsort(states, kind="stable")
+        found = np.empty((len(order), self.n_outputs, len(X)))
+        found[order] = self.states([states[place] for place in order]).predict(X, n_threads)
+        return found
 
     def feature_gains(self) -> Floats:
         """Return what the splits of each feature added to the scores, summed over trees."""
@@ -205,3 +195,39 @@ class Ensemble:
             minlength=self.n_features,
         )
         return gains.astype(np.float64)
+
+
+class States:
+    """Some states of a chain, ready for prediction: trees weighted as they are in the next state.
+
+    State s is its factor times the state before it plus the trees in between, so that all of them
+    cost one traversal.
+    """
+
+    def __init__(self, ensemble: Ensemble, numbers: Sequence[int]) -> None:
+        self.ensemble = ensemble
+        self._ends = np.array(numbers, dtype=np.int64)
+        last = numbers[-1] if len(numbers) else 0
+        trees = {name: array[:last] for name, array in ensemble.arrays().items()}
+        pieces = list(pairwise([0, *numbers]))
+        weights = [ensemble.weights(end, first) for first, end in pieces]
+        self._factors = np.array([trees["shrinks"][a:b].prod() for a, b in pieces])
+        folded = trees["values"] * np.concatenate([np.ones(0), *weights])[:, None, None]
+        self._trees = trees["features"], trees["lows"], trees["highs"], trees["depths"], folded
+
+    def predict(self, X: NDArray[Any], n_threads: int = 1) -> Floats:
+        """Return raw scores (n_states, n_outputs, n_rows) of X."""
+        bins, offset = self.ensemble.bins, self.ensemble.offset
+        out = np.empty((len(self._ends) * len(offset), len(X)))
+        _core.predict(
+            X,
+            bins.thresholds,
+            bins.n_thresholds,
+            *self._trees,
+            self._ends,
+            self._factors,
+            offset,
+            out,
+            n_threads,
+        )
+        return out.reshape(len(self._ends), len(offset), len(X))

@@ -168,7 +168,7 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
         labels: Array = self.classes_[index]
         return labels
 
-    def _probability(self, raw: Floats) -> Floats:
+    def _answer(self, raw: Floats) -> Floats:
         """Return the probability of each class, (n_rows, n_classes)."""
         if len(self.classes_) == 1:
             return np.ones((len(raw), 1))
@@ -191,7 +191,7 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
 
     def predict_proba(self, X: Any) -> Floats:
         """Return the probability of each class, (n_rows, n_classes)."""
-        return self._probability(self.predict_raw(X))
+        return self._answer(self.predict_raw(X))
 
     def decision_function(self, X: Any) -> Floats:
         """Return raw scores, one a class; with two classes (n_rows,), above 0 for the second."""
@@ -205,7 +205,7 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
     def staged_predict_proba(self, X: Any) -> Iterator[Floats]:
         """Yield the probabilities of the chain after each step."""
         for raw in self.staged_predict_raw(X):
-            yield self._probability(raw)
+            yield self._answer(raw)
 
     def staged_decision_function(self, X: Any) -> Iterator[Floats]:
         """Yield the decision function of the chain after each step."""
@@ -218,5 +218,5 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
         Entropies in nats over up to `n_states` states of the second half of the chain: total of
         the mean probability, data the mean entropy, knowledge the difference.
         """
-        draws = np.stack([self._probability(raw) for raw in self._draws(X, n_states)])
+        draws = np.stack([self._answer(raw) for raw in self._draws(X, n_states)])
         return of_probabilities(draws)

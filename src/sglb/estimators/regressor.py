@@ -27,17 +27,17 @@ class SGLBRegressor(RegressorMixin, ChainEstimator):  # type: ignore[misc]
             raise ValueError(f"loss={loss.name!r} is for classes; use SGLBClassifier")
         return loss
 
-    def _prediction(self, raw: Floats) -> Floats:
+    def _answer(self, raw: Floats) -> Floats:
         return raw if self.loss_ is None else self.loss_.link(raw)
 
     def predict(self, X: Any) -> Floats:
         """Return the prediction of each row."""
-        return self._prediction(self.predict_raw(X))
+        return self._answer(self.predict_raw(X))
 
     def staged_predict(self, X: Any) -> Iterator[Floats]:
         """Yield the predictions of the chain after each step."""
         for raw in self.staged_predict_raw(X):
-            yield self._prediction(raw)
+            yield self._answer(raw)
 
     def predict_uncertainty(self, X: Any, n_states: int = 10) -> Uncertainty:
         """Return mean, knowledge, data and total uncertainty (variances) of each row.
@@ -48,5 +48,5 @@ class SGLBRegressor(RegressorMixin, ChainEstimator):  # type: ignore[misc]
         fitted its training rows closely. For losses whose prediction is not a mean, `data` and
         `total` are None.
         """
-        draws = np.stack([self._prediction(raw) for raw in self._draws(X, n_states)])
+        draws = np.stack([self._answer(raw) for raw in self._draws(X, n_states)])
         return of_means(draws, self._model.residual_variance)

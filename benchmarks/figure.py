@@ -34,11 +34,16 @@ def style(library):
 
 
 def panel(axes, problem, rows, threads):
+    from matplotlib.ticker import LogLocator, NullFormatter
+
     for library, repeats in rows.items():
         row = Row.of(library, repeats)
         if row.values:
             axes.plot(row.values["seconds"], row.values["loss"], **style(library))
     axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_minor_formatter(NullFormatter())
     first, _, rest = heading(problem, threads).removeprefix("Fit: ").partition("; ")
     axes.set_title(f"{first}\n{rest}", fontsize=8)
     axes.grid(color="0.9")

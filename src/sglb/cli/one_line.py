@@ -8,7 +8,7 @@ import typer
 from typer.core import TyperGroup
 
 # What bad input, files and parameters raise; anything else is a bug and keeps its traceback.
-EXPECTED = (OSError, ValueError, TypeError, ArithmeticError, NotImplementedError, ImportError)
+EXPECTED = (OSError, ValueError, TypeError, ArithmeticError, ImportError)
 
 
 def _complain(kind: str, message: str) -> None:

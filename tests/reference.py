@@ -96,11 +96,6 @@ def stretch_rows(n_rows, n, seed, step, role):
     return np.array(rows, dtype=np.uint32)
 
 
-def structure_rows(n_rows, n, seed, step):
-    """Rows that a structure is searched on."""
-    return stretch_rows(n_rows, n, seed, step, ROWS)
-
-
 def subsample(gradient, rate, seed, step):
     """gradient (K, N): each row kept with probability `rate` and divided by it."""
     kept = unit(words(seed, step, SUBSAMPLE, 0, 0, gradient.shape[1])[:, 0]) < rate
@@ -190,9 +185,9 @@ def encode(x, thresholds, n_thresholds):
 
 
 def to_rows(columns):
-    """Codes (F, N) to (N, S), a multiple of four features padded with 0."""
+    """Codes (F, N) to (N, S), a multiple of eight features padded with 0."""
     n_features, n_rows = columns.shape
-    rows = np.zeros((n_rows, -(-n_features // 4) * 4), dtype=np.uint8)
+    rows = np.zeros((n_rows, -(-n_features // 8) * 8), dtype=np.uint8)
     rows[:, :n_features] = columns.T
     return rows
 
@@ -233,51 +228,146 @@ def power_of_two(x):
     return 2.0 ** min(1000, math.frexp(x)[1] - 1) if x > 0.0 else 0.0
 
 
-class Scales(NamedTuple):
-    """Powers of two that a gradient and a weight, in units, are multiplied with."""
+class Draw(NamedTuple):
+    """Rows of a structure search and how many rows each stands for."""
+
+    rows: np.ndarray
+    lift: np.ndarray
+    mu: float
+    floor: float
+    share: float  # of the rows that were looked at
+
+
+def draw_rows(gradient, weight, sigma, begin, end, n, seed, step):
+    """About n of the rows begin .. end, row i with chance min(1, a_i / mu).
+
+    a = w sqrt(|g|^2 + K sigma^2 / w + floor^2), weights in units; floor is the mean |g| and mu
+    makes the chances add up to n, both on up to 1024 evenly spaced candidates. Of many rows only
+    2 n are candidates, one from each equal stretch.
+    """
+    unit_weight = weight_facts(weight, gradient.shape[1]).unit
+    n_rows = end - begin
+    n_candidates = min(n_rows, 2 * n)
+    candidates = begin + stretch_rows(n_rows, n_candidates, seed, step, ROWS).astype(np.int64)
+    coin = unit(words(seed, step, ROWS, 0, 0, n_candidates)[:, 1])
+    squares = np.zeros(n_candidates)
+    for k in range(len(gradient)):
+        squares += gradient[k, candidates] ** 2
+    w = np.ones(n_candidates) if weight is None else weight[candidates] / unit_weight
+    noise = sigma * sigma / unit_weight * len(gradient)
+    n_pilot = min(n_candidates, 1024)
+    pilot = np.arange(n_pilot) * n_candidates // n_pilot
+    total, heavy = 0.0, 0.0  # one after the other, as the kernel adds
+    for i in pilot.tolist():
+        total += w[i] * math.sqrt(squares[i])
+        heavy += w[i]
+    floor = total / heavy if heavy > 0.0 else 0.0
+    if floor == 0.0 and noise == 0.0:
+        floor = 1.0
+    reach = np.sqrt(w * (w * (squares + floor * floor) + noise))
+    mu = find_mu(reach[pilot].tolist(), n * n_pilot / n_candidates)
+    chance = np.minimum(1.0, reach / mu)
+    drawn = coin < chance
+    with np.errstate(divide="ignore"):
+        lift = 1.0 / chance
+    rows = candidates[drawn].astype(np.uint32)
+    return Draw(rows, lift[drawn], mu, floor, n_candidates / n_rows)
+
+
+def find_mu(reach, wanted):
+    """The mu for which min(1, a / mu) add up to `wanted`, after at most four rounds."""
+    mu = 0.0
+    for attempt in range(4):
+        sure = [attempt > 0 and a >= mu for a in reach]
+        rest = 0.0
+        for a, is_sure in zip(reach, sure, strict=True):
+            rest += 0.0 if is_sure else a
+        if not rest > 0.0 or not wanted > sum(sure):
+            break
+        mu = rest / (wanted - sum(sure))
+    return mu if mu > 0.0 else 1.0
+
+
+class Bounds(NamedTuple):
+    """What gradients and second derivatives do not exceed."""
 
     gradient: float
-    weight: float
+    hessian: float = 0.0
+
+
+class Scales(NamedTuple):
+    """Powers of two that a gradient and a mass, weights in units, are multiplied with."""
+
+    gradient: float
+    mass: float
     fine: bool  # 19 bits a row or more: rounding to the nearest is good enough
 
 
-def quantise_scales(n, sampled, sigma, largest_gradient, weighted, facts):
+LARGEST_NORMAL = 6.7638
+
+
+def quantise_scales(n, sigma, bounds, newton, weighted, facts):
     """As fine as sums over n rows below 2^31 allow, and at most 2^20 steps for one row."""
     n = max(n, 1)
-    total = float(n)
-    if weighted:
-        total = n * facts.largest if sampled else facts.total
-    largest_normal = 6.7638
-    noise = sigma / math.sqrt(facts.unit) * largest_normal
+    total = facts.total if weighted else float(n)
+    heaviest = facts.largest if weighted else 1.0
+    noise = sigma / math.sqrt(facts.unit) * LARGEST_NORMAL
+    bend = bounds.hessian if newton else 1.0
     room = 2.0**31 - 1 - n - 2**12  # what rounding may add
     # sum |w g + noise sqrt(w)| <= W g + noise sqrt(n W)
-    sums = total * largest_gradient + noise * math.sqrt(n * total)
-    row = largest_gradient + noise
+    sums = total * bounds.gradient + noise * math.sqrt(n * total)
+    row = bounds.gradient + noise
     room, most = np.float64([room, 2.0**20])
     with np.errstate(over="ignore", divide="ignore"):
         fine = power_of_two(most / row) if row > 0.0 else 0.0
         gradient = min(fine, power_of_two(room / sums)) if sums > 0.0 else 0.0
-        weight = 1.0
-        if weighted:
-            weight = min(power_of_two(room / total), power_of_two(most / facts.largest))
-    return Scales(gradient, weight, gradient == fine)
+        mass = 1.0
+        if weighted or newton:
+            mass = 0.0
+            if bend > 0.0:
+                row = bend if newton else heaviest
+                mass = min(power_of_two(room / (total * bend)), power_of_two(most / row))
+    return Scales(gradient, mass, gradient == fine)
 
 
-def quantise(gradient, weight, rows, sigma, largest_gradient, seed, step):
-    """Words (K, n) of round(scale w (g + sigma / sqrt(w) zeta)) << 32 + round(scale_w w).
+def drawn_scales(draw, sigma, bounds, newton, weighted, facts):
+    """The same for drawn rows: lift * sqrt((w g)^2 + w s^2 + (w floor)^2) = mu, or lift = 1."""
+    n = max(len(draw.rows), 1)
+    heaviest = facts.largest if weighted else 1.0
+    s = sigma / math.sqrt(facts.unit)
+    bend = bounds.hessian if newton else 1.0
+    least = math.sqrt(draw.floor * draw.floor + s * s / heaviest)
+    noise_share = 1.0 if weighted else (s / least if s > 0.0 else 0.0)
+    noise = max(math.sqrt(heaviest) * s, noise_share * draw.mu)
+    row = max(heaviest * bounds.gradient, draw.mu) + noise * LARGEST_NORMAL
+    mass = bend * max(heaviest, draw.mu / least)
+    room, most = np.float64([2.0**31 - 1 - n - 2**12, 2.0**20])
+    with np.errstate(over="ignore", divide="ignore"):
+        return Scales(
+            power_of_two(min(most / row, room / (n * row))) if row > 0.0 else 0.0,
+            power_of_two(min(most / mass, room / (n * mass))) if mass > 0.0 else 0.0,
+            False,
+        )
 
-    Fine scales round a row's gradient to the nearest integer before its weight multiplies it, as
-    repetition would; coarse ones round up with the probability of the fractional part. A positive
-    weight is at least 1. Returns also what a weighted gradient and a weight are multiplied with.
+
+def quantise(gradient, hessian, weight, draw, sigma, bounds, seed, step):
+    """Words (K, n) of round(scale w (g + sigma / sqrt(w) zeta)) << 32 + round(mass_scale w h).
+
+    h is 1 without `hessian`. Fine scales round a row's gradient and second derivative to the
+    nearest integer before its weight multiplies it, as repetition would; coarse ones round a
+    gradient up with the probability of the fractional part. A row of positive weight has mass at
+    least 1. Returns also what a weighted gradient and a mass are multiplied with.
     """
     n_outputs, n_rows = gradient.shape
     facts = weight_facts(weight, n_rows)
-    sampled = rows is not None
-    rows = rows if sampled else np.arange(n_rows)
-    weighted = weight is not None
-    scales = quantise_scales(len(rows), sampled, sigma, largest_gradient, weighted, facts)
+    rows = np.arange(n_rows) if draw is None else draw.rows
+    weighted, newton = weight is not None, hessian is not None
+    if draw is None or draw.lift is None:
+        scales = quantise_scales(len(rows), sigma, bounds, newton, weighted, facts)
+    else:
+        scales = drawn_scales(draw, sigma, bounds, newton, weighted, facts)
     w = weight[rows] / facts.unit if weighted else np.ones(len(rows))
-    mass = np.where(w > 0.0, np.maximum(1.0, w * scales.weight), 0.0)
+    lifted = w if draw is None or draw.lift is None else w * draw.lift
     noise = sigma / math.sqrt(facts.unit)
     packed = np.empty((n_outputs, len(rows)), dtype=np.int64)
     for k in range(n_outputs):
@@ -286,12 +376,17 @@ def quantise(gradient, weight, rows, sigma, largest_gradient, seed, step):
             zeta = core_normals(seed, step, STRUCTURE, k, n_rows)[rows]
             value[w > 0] += (noise / np.sqrt(w[w > 0])) * zeta[w > 0]
         if scales.fine:
-            q = np.rint(w * np.rint(value * scales.gradient))
+            q = np.rint(lifted * np.rint(value * scales.gradient))
         else:
             uniform = rounding_offsets(seed, step, k, n_rows)[rows]
-            q = np.rint(w * value * scales.gradient + (uniform - 0.5))
+            q = np.rint(lifted * value * scales.gradient + (uniform - 0.5))
+        mass = lifted * scales.mass
+        if newton:
+            bend = np.maximum(0.0, hessian[k, rows]) * scales.mass
+            mass = lifted * (np.maximum(1.0, np.rint(bend)) if scales.fine else bend)
+        mass = np.where(w > 0.0, np.maximum(1.0, mass), 0.0)
         packed[k] = (q.astype(np.int64) << 32) + np.rint(mass).astype(np.int64)
-    return packed, (scales.gradient / facts.unit, scales.weight / facts.unit)
+    return packed, (scales.gradient / facts.unit, scales.mass / facts.unit)
 
 
 class Structure(NamedTuple):
@@ -307,28 +402,53 @@ def unpack(packed):
     return packed >> 32, packed & 0x7FFFFFFF
 
 
-def candidate_score(q, w, leaf, n_leaves, left, l2):
-    """Sum over outputs and leaves of G^2 / (W + l2) on both sides; None if nothing is parted."""
-    score, parts = 0.0, False
+def candidate_score(q, w, leaf, depth, left, l2):
+    """Sum over outputs and leaves of G^2 / (W + l2) on both sides; None if nothing is parted.
+
+    In single precision, in the kernel's order: pairs of leaves that the last split made, eight
+    pairs at a time, output by output.
+    """
+    n_leaves, half = 1 << depth, (1 << depth) // 2
+    pairs = [(j, j + half) for j in range(half)] if depth else [(0,)]
+    parts, shares = False, []
+    l2 = np.float32(min(l2, 2.0**60))
     for k in range(len(q)):
         sums = [
             np.bincount(leaf[side], weights=values[k][side], minlength=n_leaves)
             for side in (left, ~left)
             for values in (q, w)
         ]
-        g_left, w_left, g_right, w_right = sums
+        g_left, w_left, g_right, w_right = (total.astype(np.float32) for total in sums)
         parts |= bool(((w_left > 0) & (w_right > 0)).any())
-        divisor_left = np.where(w_left > 0, w_left + l2, 1.0)
-        divisor_right = np.where(w_right > 0, w_right + l2, 1.0)
-        shares = (g_left * g_left * divisor_right + g_right * g_right * divisor_left) / (
-            divisor_left * divisor_right
+        divisor_left = np.maximum(w_left + l2, np.float32(1e-15))
+        divisor_right = np.maximum(w_right + l2, np.float32(1e-15))
+        shares.append(
+            (g_left * g_left * divisor_right + g_right * g_right * divisor_left)
+            / (divisor_left * divisor_right)
         )
-        for share in shares[shares != 0].tolist():  # one after the other, as the kernel adds
-            score += share
-    return score if parts else None
+    score = np.float32(0.0)
+    for first in range(0, len(pairs), 8):
+        part = np.float32(0.0)
+        for share in shares:
+            for pair in pairs[first : first + 8]:
+                for j in pair:
+                    part += share[j]
+        score += part
+    return float(score) if parts else None
 
 
-def search(codes, n_codes, has_missing, packed, max_depth, l2, random_strength, seed, step):
+NUMBERS, NUMBERS_OR_MISSING, LEVELS = range(3)
+
+
+def candidates_of(n_codes, kind):
+    """(low, high) of the splits of a feature, in the order in which the first of equals wins."""
+    if kind == LEVELS:
+        return [(b, b) for b in range(n_codes)]
+    lows = (0, 1) if kind == NUMBERS_OR_MISSING else (0,)
+    return [(low, b) for b in range(n_codes - 1) for low in lows if b >= low]
+
+
+def search(codes, n_codes, kinds, packed, max_depth, l2, random_strength, seed, step):
     """Greedy structure on words (K, n) of rows with codes (n, at least F), trying all candidates.
 
     Of equal scores the first wins, by feature, then last code, missing left before right.
@@ -343,17 +463,17 @@ def search(codes, n_codes, has_missing, packed, max_depth, l2, random_strength, 
         noise = core_normals(seed, step, SCORE, depth, 512 * len(n_codes))
         best, best_rank = None, -math.inf
         for f in range(len(n_codes)):
-            for b in range(n_codes[f] - 1):
-                for low in (0, 1) if has_missing[f] and b >= 1 else (0,):
-                    left = (codes[:, f] >= low) & (codes[:, f] <= b)
-                    score = candidate_score(q, w, leaf, 1 << depth, left, l2)
-                    if score is None:
-                        continue
-                    rank = score
-                    if random_strength > 0.0:
-                        rank = math.sqrt(score) + noise_scale * noise[512 * f + 2 * b + low]
-                    if rank > best_rank:
-                        best, best_rank = (f, low, b, left), rank
+            for low, b in candidates_of(n_codes[f], kinds[f]):
+                left = (codes[:, f] >= low) & (codes[:, f] <= b)
+                score = candidate_score(q, w, leaf, depth, left, l2)
+                if score is None:
+                    continue
+                rank = score
+                if random_strength > 0.0:
+                    right = kinds[f] != LEVELS and low == 1
+                    rank = math.sqrt(score) + noise_scale * noise[512 * f + 2 * b + right]
+                if rank > best_rank:
+                    best, best_rank = (f, low, b, left), rank
         if best is None:
             break
         f, low, b, left = best
@@ -375,22 +495,30 @@ class Growth:
     l2: float = 0.0
     structure_rows: int | None = None
     random_strength: float = 0.0
+    n_copies: int = 1
 
 
-def grow(columns, n_codes, has_missing, gradient, weight, largest_gradient, sigma, growth, *where):
-    """Structure of noisy gradients (K, N) on a sample of the rows; `where` is seed and step."""
-    n_rows = gradient.shape[1]
+def grow(columns, n_codes, kinds, gradient, hessian, weight, bounds, sigma, growth, *where):
+    """Structure of noisy gradients (K, N), with `hessian` by Newton scores, on a draw of the rows
+    of one copy; `where` is seed and step.
+    """
+    n_rows = gradient.shape[1] // growth.n_copies
+    begin = where[1] % growth.n_copies * n_rows
     n = n_rows if growth.structure_rows is None else min(n_rows, growth.structure_rows)
-    rows = None if n == n_rows else structure_rows(n_rows, n, *where)
-    packed, (_, weight_scale) = quantise(gradient, weight, rows, sigma, largest_gradient, *where)
-    share = n / n_rows if n_rows else 1.0
+    if n == 0:
+        return Structure(np.empty(0, np.int32), np.empty(0, np.uint8), np.empty(0, np.uint8))
+    draw = Draw(np.arange(begin, begin + n_rows), None, 1.0, 1.0, 1.0)
+    if n < n_rows:
+        draw = draw_rows(gradient, weight, sigma, begin, begin + n_rows, n, *where)
+    share = draw.share / growth.n_copies
+    packed, (_, mass_scale) = quantise(gradient, hessian, weight, draw, sigma, bounds, *where)
     return search(
-        to_rows(columns)[slice(None) if rows is None else rows],
+        to_rows(columns)[draw.rows],
         n_codes,
-        has_missing,
+        kinds,
         packed,
         growth.max_depth,
-        growth.l2 * weight_scale * share,
+        growth.l2 * mass_scale * share,
         growth.random_strength,
         *where,
     )
@@ -485,23 +613,24 @@ class Step(NamedTuple):
     raw: np.ndarray  # (K, N)
 
 
-def take_step(problem, raw, gradient, hessian, bound, move, growth, leaf_l2, offset, seed, step):
+def take_step(problem, raw, gradient, hessian, bounds, move, growth, leaf_l2, offset, seed, step):
     """One step of the chain from raw (K, N), given the loss's derivatives there.
 
-    `bound` is what absolute gradients do not exceed. `problem` has code_columns, n_codes,
-    has_missing and weight; `move` learning_rate, noise, shrink and subsample.
+    `bounds` are what absolute derivatives do not exceed. `problem` has code_columns, n_codes, kinds
+    and weight; `move` learning_rate, noise, shrink and subsample.
     """
-    bound = bound / move.subsample
+    bounds = Bounds(bounds.gradient / move.subsample, bounds.hessian)
     if move.subsample < 1.0:
         gradient = subsample(gradient, move.subsample, seed, step)
     columns, weight = problem.code_columns, problem.weight
     structure = grow(
         columns,
         problem.n_codes,
-        problem.has_missing,
+        problem.kinds,
         gradient,
+        hessian,
         weight,
-        bound,
+        bounds,
         move.noise,
         growth,
         seed,

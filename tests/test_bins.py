@@ -11,7 +11,7 @@ import reference
 from problems import BLOCK_SIZES, THREADS, generators, make_table, sizes
 from sglb import _core
 from sglb.bins import Bins
-from sglb.training_set import TrainingSet
+from sglb.training_set import Kind, TrainingSet
 
 TYPES = [np.float32, np.float64, np.bool_] + [
     np.dtype(f"{sign}int{bits}").type for sign in ("", "u") for bits in (8, 16, 32, 64)
@@ -212,7 +212,7 @@ def test_rows_of_codes_do_not_depend_on_threads(n_rows):
 def test_a_training_set_knows_missing_values_and_weights():
     columns = np.array([[0, 1, 2], [1, 1, 2]], dtype=np.uint8)
     training_set = TrainingSet.build(columns, np.array([3, 3]), np.zeros(3))
-    assert training_set.has_missing.tolist() == [True, False]
+    assert training_set.kinds.tolist() == [Kind.NUMBERS_OR_MISSING, Kind.NUMBERS]
     assert (training_set.n_rows, training_set.n_features) == (3, 2)
     assert (training_set.largest_weight, training_set.total_weight) == (1.0, 3.0)
     weighted = TrainingSet.build(columns, np.array([3, 3]), np.zeros(3), np.array([0.0, 2.0, 0.5]))

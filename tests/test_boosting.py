@@ -72,6 +72,7 @@ class Case:
         rule = GreedySearch(
             self.growth.max_depth,
             l2=self.growth.l2,
+            newton=self.leaves.method == "newton",
             structure_rows=self.growth.structure_rows,
             random_strength=self.growth.random_strength,
             n_threads=n_threads,
@@ -111,7 +112,10 @@ class Case:
             raw,
             gradient,
             hessian if self.leaves.method == "newton" else None,
-            self.loss.lipschitz if self.on_the_spot else reference.largest(gradient),
+            reference.Bounds(
+                self.loss.lipschitz if self.on_the_spot else reference.largest(gradient),
+                self.loss.smoothness or reference.largest(hessian),
+            ),
             move,
             growth,
             self.leaves.l2,

@@ -32,6 +32,7 @@ def bound_signatures(function):
     found = []
     for text, _, defaults in function.__nb_signature__:
         assert defaults is None
+        text = text.replace("numpy.ndarray", "ndarray")
         text = re.sub(r"ndarray\[dtype=(\w+)[^\]]*\]", r"NDArray[np.\1]", text)
         text = re.sub(r"ndarray\[[^\]]*\]", "NDArray[Any]", text)
         text = text.replace("np.bool]", "np.bool_]").replace("sglb._core.", "")
@@ -63,7 +64,7 @@ def test_arguments_and_types_of_the_stub_are_those_of_the_module(name):
 def test_every_function_says_what_it_does_and_whether_it_fills_arrays(name):
     text = ast.get_docstring(FUNCTIONS[name])
     signature = getattr(_core, name).__nb_signature__[0][0]
-    arrays = re.findall(r"ndarray\[[^\]]*\]", signature)
+    arrays = re.findall(r"ndarray\[[^\]]*\]", signature.partition("->")[0])
     fills = any("writable=False" not in array for array in arrays)
     assert text
     assert ("OUT" in text) == fills

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 
 from law import (
     STRUCTURE,
@@ -246,45 +247,81 @@ def test_rows_are_kept_independently_with_the_given_rate():
 # Rows sampled for the structure.
 
 
-@pytest.mark.parametrize("n_drawn", [6, 7, 25])
-def test_every_row_is_drawn_for_the_structure_equally_often(n_drawn):
-    # 30 rows: six stretches of 5 rows, or stretches that end within a row.
-    n, n_steps = 30, 20_000
-    drawn = np.zeros((n_steps, n))
-    rows = np.empty(n_drawn, dtype=np.uint32)
+SKEWED = np.random.default_rng(5).standard_t(2, size=(1, 30))
+
+
+def draw_rows(gradient, sigma, n, step):
+    """One draw: rows, lift, mu, floor, share."""
+    n_rows = gradient.shape[1]
+    slopes = _core.Slopes(gradient, None)
+    facts = (1.0, 1.0, float(n_rows))
+    return _core.draw_rows(slopes, 1.0, None, facts, sigma, (0, n_rows), n, 2, step, 1)
+
+
+def chances(gradient, sigma, n):
+    """min(1, a / mu), a^2 = g^2 + sigma^2 + floor^2, with the mu that makes them add up to n."""
+    reach = np.sqrt(gradient[0] ** 2 + sigma**2 + np.abs(gradient).mean() ** 2)
+    mu = brentq(lambda mu: np.minimum(1.0, reach / mu).sum() - n, 1e-9, reach.sum())
+    return np.minimum(1.0, reach / mu)
+
+
+@pytest.mark.parametrize("sigma", [0.0, 1.0])
+def test_a_row_is_drawn_for_the_structure_by_what_it_may_add(sigma):
+    n_steps, n = 20_000, 20
+    chance = chances(SKEWED, sigma, n)
+    unsure = chance < 1.0
+    drawn = np.zeros((n_steps, 30))
     for step in range(n_steps):
-        _core.structure_rows(n, 2, step, rows, 1)
-        np.add.at(drawn[step], rows, 1.0)
-    assert (drawn.sum(axis=1) == n_drawn).all()
-    assert_mean(drawn, np.full(n, n_drawn / n))
-
-
-def test_stretches_of_rows_know_nothing_of_one_another():
-    drawn = np.zeros((20_000, 30))
-    rows = np.empty(6, dtype=np.uint32)
-    for step in range(len(drawn)):
-        _core.structure_rows(30, 2, step, rows, 1)
+        rows, lift, *_ = draw_rows(SKEWED, sigma, n, step)
         drawn[step, rows] = 1.0
-    assert_law(drawn[:, ::5], np.full(6, 0.2), np.eye(6) * 0.16)
+        np.testing.assert_allclose(lift, 1.0 / chance[rows], rtol=1e-12)
+    assert unsure.sum() > 20
+    assert (drawn[:, ~unsure] == 1.0).all()
+    p = chance[unsure]
+    assert_law(drawn[:, unsure], p, np.diag(p * (1.0 - p)))
 
 
-def test_a_structure_sampled_from_half_the_rows_follows_the_formula_for_them():
-    # Four copies of each row of the table in a row: stretches of two never leave a cell.
-    problem = PROBLEMS["regression"]
-    cell = np.repeat(np.arange(4), 4)
-    g = np.array([0.9, -0.3, 0.2, 0.5])[cell]
-    rows = binary_set(bits_of(cell, 2), -g)
-    guest = Restart(np.zeros((1, 16)))
-    rule = GreedySearch(1, structure_rows=8)
-    walk(rows, problem.loss, SAMPLER, rule, guest, N_DRAWS, seed=4)
-    signs = 1 - 2 * bits_of(cell, 2)
-    half = [(c * g).sum() / 2 / (np.sqrt(8) * SIGMA) for c in signs]
-    assert_mean(guest.choice == 0, choice_probability(*half))
-    # The leaves still use all rows: 8 a leaf, whatever was drawn for the structure.
-    for choice in (0, 1):
-        values = guest.values[guest.choice == choice][:, :, 0]
-        centre = [-EPS * g[signs[choice] == side].mean() for side in (1, -1)]
-        assert_law(values, centre, np.eye(2) * (EPS * SIGMA) ** 2 / 8)
+@pytest.mark.parametrize("n", [4, 6, 7])
+def test_of_many_rows_each_stands_for_one_on_average(n):
+    # 8, 12 or 14 of 30 rows are looked at, one from each stretch; a stretch may end within a row.
+    n_steps = 20_000
+    count = np.zeros((n_steps, 30))
+    for step in range(n_steps):
+        rows, lift, _, _, share = draw_rows(SKEWED, 0.5, n, step)
+        np.add.at(count[step], rows, lift / share)
+    assert_mean(count, np.ones(30))
+
+
+def test_sums_over_drawn_rows_have_the_law_of_sums_over_all_plus_that_of_the_draw():
+    n_steps, n, sigma = 20_000, 20, 0.7
+    side = np.arange(30) % 2
+    sums = np.empty((n_steps, 2))
+    bounds = (float(np.abs(SKEWED).max()), 0.0)
+    for step in range(n_steps):
+        rows, lift, mu, floor, _ = draw_rows(SKEWED, sigma, n, step)
+        packed = np.empty((1, len(rows)), dtype=np.int64)
+        scale, _ = _core.quantise(
+            _core.Slopes(SKEWED, None),
+            1.0,
+            None,
+            (1.0, 1.0, 30.0),
+            rows,
+            lift,
+            mu,
+            floor,
+            sigma,
+            bounds,
+            False,
+            2,
+            step,
+            packed,
+            1,
+        )
+        sums[step] = np.bincount(side[rows], weights=packed[0] >> 32, minlength=2) / scale
+    g, p = SKEWED[0], chances(SKEWED, sigma, n)
+    variance = (g**2 + sigma**2) / p - g**2
+    expected = [np.bincount(side, weights=values) for values in (g, variance)]
+    assert_law(sums, expected[0], np.diag(expected[1]))
 
 
 def test_sampling_rows_for_the_structure_does_not_touch_the_leaves():
@@ -307,13 +344,15 @@ def test_the_rows_drawn_are_a_function_of_seed_and_step():
     slopes = _core.Slopes(rng.normal(size=(1, 200)), None)
     move = Move(EPS, SIGMA)
     rule, other = GreedySearch(3, structure_rows=50), GreedySearch(3, structure_rows=50)
-    chosen = [rule.grow(rows, slopes, 4.0, move, 1, step) for step in range(20)]
+    chosen = [rule.grow(rows, slopes, (4.0, 0.0), move, 1, step) for step in range(20)]
     # In any order, by another searcher, the same structures; another seed gives others.
     for step in reversed(range(20)):
-        again = other.grow(rows, slopes, 4.0, move, 1, step)
+        again = other.grow(rows, slopes, (4.0, 0.0), move, 1, step)
         assert all((a == b).all() for a, b in zip(again, chosen[step], strict=True))
     differ = [
-        (other.grow(rows, slopes, 4.0, move, 2, step).features != chosen[step].features).any()
+        (
+            other.grow(rows, slopes, (4.0, 0.0), move, 2, step).features != chosen[step].features
+        ).any()
         for step in range(20)
     ]
     assert any(differ)

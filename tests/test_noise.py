@@ -105,37 +105,6 @@ def test_the_logarithm_of_the_twin_is_a_logarithm(x):
     assert reference.logarithm(x) == pytest.approx(math.log(x), rel=4e-16, abs=4e-16)
 
 
-@given(seeds, steps, st.integers(0, 400), st.integers(0, 400))
-def test_structure_rows_equal_their_twin(seed, step, a, b):
-    n, n_rows = sorted((a, b))
-    rows = np.empty(n, dtype=np.uint32)
-    _core.structure_rows(n_rows, seed, step, rows, 1)
-    assert np.array_equal(rows, reference.structure_rows(n_rows, n, seed, step))
-    assert (np.diff(rows.astype(int)) >= 0).all()
-    assert (rows < n_rows).all()
-
-
-@pytest.mark.parametrize("n_rows", [8193, 1_000_003, 2**31 - 1])
-@pytest.mark.parametrize("n", [1, 3, 8193])
-def test_each_structure_row_lies_in_its_stretch(n_rows, n):
-    rows = np.empty(n, dtype=np.uint32)
-    _core.structure_rows(n_rows, 9, 4, rows, 1)
-    k = np.arange(n)
-    assert (rows >= k * n_rows // n).all()
-    assert (rows <= -(-(k + 1) * n_rows // n)).all()
-    assert rows.max() < n_rows
-    for n_threads in THREADS:
-        other = np.empty_like(rows)
-        _core.structure_rows(n_rows, 9, 4, other, n_threads)
-        assert np.array_equal(other, rows)
-
-
-def test_all_rows_are_a_sample_of_all_rows():
-    rows = np.empty(1000, dtype=np.uint32)
-    _core.structure_rows(1000, 1, 2, rows, 1)
-    assert np.array_equal(rows, np.arange(1000))
-
-
 @given(seeds, steps, sizes, st.integers(1, 3), st.sampled_from([0.001, 0.1, 0.5, 1.0]), generators)
 def test_subsample_equals_its_twin(seed, step, n, n_outputs, rate, rng):
     gradient, hessian = rng.normal(size=(2, n_outputs, n))
@@ -156,8 +125,6 @@ def test_a_subsample_keeps_a_row_for_all_outputs_or_for_none():
 def test_arguments_that_make_no_sense_are_refused():
     with pytest.raises(ValueError, match="4 columns"):
         _core.words(1, 0, 0, 0, 0, np.empty((2, 3), dtype=np.uint32))
-    with pytest.raises(ValueError, match="more rows than there are"):
-        _core.structure_rows(2, 1, 0, np.empty(3, dtype=np.uint32), 1)
     for seed, step in ((-1, 0), (2**64, 0), (0, -1), (0, 2**32), (0.5, 0), ("a", 0)):
         with pytest.raises(TypeError, match="incompatible function arguments"):
             _core.normals(seed, step, 0, 0, 0, np.empty(3), 1)

@@ -27,25 +27,50 @@ weightings = st.sampled_from([None, *WEIGHTS])
 code_counts = st.lists(st.sampled_from([1, 2, 3, 5, 9, 17]), min_size=1, max_size=9)
 
 
-def quantise(gradient, weight, rows, sigma, seed=1, step=2, n_threads=1):
-    n = gradient.shape[1] if rows is None else len(rows)
+def quantise(gradient, weight, draw, sigma, seed=1, step=2, n_threads=1, hessian=None, bounds=None):
+    n = gradient.shape[1] if draw is None else len(draw.rows)
     packed = np.empty((len(gradient), n), dtype=np.int64)
-    facts = reference.weight_facts(weight, gradient.shape[1])
-    bound = reference.largest(gradient)
     scales = _core.quantise(
-        _core.Slopes(gradient, None),
+        _core.Slopes(gradient, hessian),
         1.0,
         weight,
-        facts,
-        rows,
+        reference.weight_facts(weight, gradient.shape[1]),
+        None if draw is None else draw.rows,
+        None if draw is None else draw.lift,
+        1.0 if draw is None else draw.mu,
+        1.0 if draw is None else draw.floor,
         sigma,
-        bound,
+        bounds_of(gradient, hessian) if bounds is None else bounds,
+        hessian is not None,
         seed,
         step,
         packed,
         n_threads,
     )
     return packed, scales
+
+
+def bounds_of(gradient, hessian):
+    bend = 0.0 if hessian is None else reference.largest(hessian)
+    return reference.Bounds(reference.largest(gradient), bend)
+
+
+def draw_rows(gradient, weight, sigma, n, seed=1, step=2, n_threads=1, begin=0, end=None):
+    n_rows = gradient.shape[1]
+    return reference.Draw(
+        *_core.draw_rows(
+            _core.Slopes(gradient, None),
+            1.0,
+            weight,
+            reference.weight_facts(weight, n_rows),
+            sigma,
+            (begin, n_rows if end is None else end),
+            n,
+            seed,
+            step,
+            n_threads,
+        )
+    )
 
 
 class Search:
@@ -65,12 +90,12 @@ class Search:
         depth = kernel(self.workspace, *arguments, *out, self.n_threads)
         return reference.Structure(*(array[:depth] for array in out))
 
-    def search(self, columns, n_codes, has_missing, packed, rows=None, l2=0.0, strength=0.0):
+    def search(self, columns, n_codes, kinds, packed, rows=None, l2=0.0, strength=0.0):
         return self.answer(
             _core.search,
             reference.to_rows(columns),
             np.asarray(n_codes, dtype=np.int32),
-            has_missing,
+            np.asarray(kinds, dtype=np.uint8),
             packed,
             rows,
             self.max_depth,
@@ -80,19 +105,23 @@ class Search:
             2,
         )
 
-    def grow(self, columns, n_codes, has_missing, gradient, weight, sigma, growth, seed=1, step=2):
-        n_rows = gradient.shape[1]
+    def grow(self, columns, n_codes, kinds, slopes, weight, sigma, growth, seed=1, step=2):
+        gradient, hessian = slopes if isinstance(slopes, tuple) else (slopes, None)
+        n_rows = gradient.shape[1] // growth.n_copies
+        begin = step % growth.n_copies * n_rows
         return self.answer(
             _core.grow,
             reference.to_rows(columns),
             np.asarray(n_codes, dtype=np.int32),
-            has_missing,
-            _core.Slopes(gradient, None),
+            np.asarray(kinds, dtype=np.uint8),
+            _core.Slopes(gradient, hessian),
             1.0,
             weight,
-            reference.weight_facts(weight, n_rows),
+            reference.weight_facts(weight, gradient.shape[1]),
             sigma,
-            reference.largest(gradient),
+            bounds_of(gradient, hessian),
+            hessian is not None,
+            (begin, begin + n_rows),
             n_rows if growth.structure_rows is None else growth.structure_rows,
             self.max_depth,
             growth.l2,
@@ -107,44 +136,136 @@ def assert_same(found, expected):
         assert np.array_equal(a, b), f"{name}: {a} is not {b}"
 
 
+def make_kinds(rng, n_rows, n_codes):
+    """Codes (F, N), and kinds of features: some are levels."""
+    columns, has_missing = make_codes(rng, n_rows, n_codes)
+    kinds = np.where(has_missing, reference.NUMBERS_OR_MISSING, reference.NUMBERS)
+    kinds[rng.random(len(kinds)) < 0.3] = reference.LEVELS
+    return columns, kinds
+
+
 def make_words(rng, n_outputs, n, largest=50):
     """Random words; small integers make many ties, zero weight has zero gradient."""
     weight = rng.integers(0, 4, (n_outputs, n))
     return (rng.integers(-largest, largest + 1, (n_outputs, n)) * (weight > 0) << 32) + weight
 
 
-# Quantising.
+# Drawing rows.
 
 
 @settings(max_examples=200)
-@given(generators, sizes, st.integers(1, 3), weightings, st.booleans(), sigmas, seeds, steps)
+@given(
+    generators,
+    st.sampled_from([2, 33, 100, 257, 3000]),
+    st.sampled_from([0.01, 0.3, 0.5, 0.9]),
+    st.integers(1, 3),
+    weightings,
+    sigmas,
+    st.tuples(seeds, steps),
+)
+def test_drawn_rows_equal_their_twin(rng, n_rows, share, n_outputs, weighting, sigma, where):
+    gradient = rng.normal(size=(n_outputs, n_rows)) ** 3 * 10.0 ** rng.integers(-9, 9)
+    gradient[:, : n_rows // 4] = 0.0
+    weight = make_weight(rng, n_rows, weighting) if weighting else None
+    begin = int(rng.integers(0, n_rows - 1))
+    n = max(1, int(share * (n_rows - begin - 1)))
+    found = draw_rows(gradient, weight, sigma, n, *where, begin=begin)
+    expected = reference.draw_rows(gradient, weight, sigma, begin, n_rows, n, *where)
+    for name, a, b in zip(found._fields, found, expected, strict=True):
+        assert np.array_equal(a, b), name
+
+
+def test_the_rows_drawn_do_not_depend_on_threads():
+    rng = np.random.default_rng(1)
+    gradient, weight = rng.normal(size=(1, 40_000)), make_weight(rng, 40_000)
+    for n in (100, 10_000, 39_999):
+        expected = draw_rows(gradient, weight, 0.1, n)
+        for n_threads in THREADS:
+            found = draw_rows(gradient, weight, 0.1, n, n_threads=n_threads)
+            assert all(np.array_equal(a, b) for a, b in zip(found, expected, strict=True))
+
+
+@pytest.mark.parametrize("n", [500, 5000, 20_000])
+def test_about_as_many_rows_are_drawn_as_are_wanted(n):
+    gradient = np.random.default_rng(2).standard_t(3, size=(1, 40_000))
+    drawn = len(draw_rows(gradient, None, 0.0, n).rows)
+    # mu is known from 1,024 rows; the number of rows varies no more than a Poisson number.
+    assert abs(drawn - n) < 5 * (math.sqrt(n) + 0.03 * n)
+
+
+def test_rows_without_weight_are_never_drawn():
+    rng = np.random.default_rng(3)
+    weight = rng.integers(0, 2, 1000).astype(np.float64)
+    draw = draw_rows(rng.normal(size=(1, 1000)), weight, 1.0, 400)
+    assert (weight[draw.rows] > 0).all()
+
+
+@pytest.mark.parametrize("sigma", [0.0, 2.0])
+def test_where_no_row_has_a_gradient_all_are_alike(sigma):
+    draw = draw_rows(np.zeros((1, 1000)), None, sigma, 250)
+    assert np.allclose(draw.lift, 2.0)  # of 500 candidates
+    assert draw.share == 0.5
+
+
+# Quantising.
+
+
+def make_draw(rng, kind, gradient, weight, sigma):
+    """No draw, the rows of a range, or a draw that a search could be given."""
+    n_rows = gradient.shape[1]
+    if kind == "all" or n_rows < 3:
+        return None
+    if kind == "range":
+        return reference.Draw(np.arange(n_rows // 3, n_rows, dtype=np.uint32), None, 1.0, 1.0, 1.0)
+    return reference.draw_rows(gradient, weight, sigma, 0, n_rows, n_rows // 3, 5, 6)
+
+
+@settings(max_examples=300)
+@given(
+    generators,
+    sizes,
+    st.integers(1, 3),
+    weightings,
+    st.sampled_from(["all", "range", "drawn"]),
+    st.booleans(),
+    sigmas,
+    seeds,
+    steps,
+)
 def test_words_of_noisy_gradients_equal_their_twin(
-    rng, n_rows, n_outputs, weighting, sampled, sigma, seed, step
+    rng, n_rows, n_outputs, weighting, kind, newton, sigma, seed, step
 ):
     gradient = rng.normal(size=(n_outputs, n_rows)) * 10.0 ** rng.integers(-9, 9)
+    hessian = rng.uniform(0.0, 0.25, size=gradient.shape) ** 4 if newton else None
     weight = make_weight(rng, n_rows, weighting) if weighting else None
-    rows = None
-    if sampled:
-        rows = np.sort(rng.choice(n_rows, n_rows // 2, replace=False)).astype(np.uint32)
-    packed, scales = quantise(gradient, weight, rows, sigma, seed, step)
-    bound = reference.largest(gradient)
-    expected = reference.quantise(gradient, weight, rows, sigma, bound, seed, step)
+    draw = make_draw(rng, kind, gradient, weight, sigma)
+    packed, scales = quantise(gradient, weight, draw, sigma, seed, step, hessian=hessian)
+    bounds = bounds_of(gradient, hessian)
+    expected = reference.quantise(gradient, hessian, weight, draw, sigma, bounds, seed, step)
     assert scales == expected[1]
     assert np.array_equal(packed, expected[0])
+    q, w = reference.unpack(packed)
+    assert np.abs(q).sum(axis=1).max(initial=0) < 2**31
+    assert w.sum(axis=1).max(initial=0) < 2**31
+    assert (
+        w >= (0 if weight is None else weight[slice(None) if draw is None else draw.rows] > 0)
+    ).all()
 
 
 @pytest.mark.parametrize("sigma", [0.0, 1.0])
 @pytest.mark.parametrize("weighting", [None, *WEIGHTS])
-@pytest.mark.parametrize("sampled", [False, True])
-def test_words_of_many_rows_equal_their_twin(sigma, weighting, sampled):
+@pytest.mark.parametrize("kind", ["all", "range", "drawn"])
+@pytest.mark.parametrize("newton", [False, True])
+def test_words_of_many_rows_equal_their_twin(sigma, weighting, kind, newton):
     # So many that a row has fewer than 19 bits and is rounded at random.
     rng = np.random.default_rng(0)
     gradient = rng.normal(size=(1, 9000))
+    hessian = rng.uniform(0.0, 1.0, size=gradient.shape) if newton else None
     weight = make_weight(rng, 9000, weighting) if weighting else None
-    rows = np.arange(0, 9000, 2, dtype=np.uint32) if sampled else None
-    packed, scales = quantise(gradient, weight, rows, sigma)
-    bound = reference.largest(gradient)
-    expected = reference.quantise(gradient, weight, rows, sigma, bound, 1, 2)
+    draw = make_draw(rng, kind, gradient, weight, sigma)
+    packed, scales = quantise(gradient, weight, draw, sigma, hessian=hessian)
+    bounds = bounds_of(gradient, hessian)
+    expected = reference.quantise(gradient, hessian, weight, draw, sigma, bounds, 1, 2)
     assert scales == expected[1]
     assert np.array_equal(packed, expected[0])
 
@@ -164,7 +285,8 @@ def test_a_rows_word_does_not_depend_on_which_rows_are_with_it():
     gradient = np.random.default_rng(1).normal(size=(1, 40))
     whole, _ = quantise(gradient, None, None, 1.0)
     some = np.array([3, 17, 39], dtype=np.uint32)
-    part, _ = quantise(gradient, None, some, 1.0)  # the same scale: 2^20 steps either way
+    draw = reference.Draw(some, None, 1.0, 1.0, 1.0)
+    part, _ = quantise(gradient, None, draw, 1.0)  # the same scale: 2^20 steps either way
     assert np.array_equal(part[0], whole[0, some])
 
 
@@ -194,11 +316,8 @@ def test_rounding_is_unbiased():
     # The mean of 20,000 Bernoulli roundings of 2^-21-th steps: five standard errors.
     n = 20_000
     gradient = np.full((1, n), 0.3)
-    bound = 30.0  # so few steps that rounding shows: 30 stands for 2^31 / n
-    packed = np.empty((1, n), dtype=np.int64)
-    scale, _ = _core.quantise(
-        _core.Slopes(gradient, None), 1.0, None, (1.0, 1.0, n), None, 0.0, bound, 5, 6, packed, 1
-    )
+    bounds = (30.0, 0.0)  # so few steps that rounding shows: 30 stands for 2^31 / n
+    packed, (scale, _) = quantise(gradient, None, None, 0.0, 5, 6, bounds=bounds)
     exact = 0.3 * scale
     q = packed[0] >> 32
     assert set(np.unique(q)) == {math.floor(exact), math.ceil(exact)}
@@ -234,19 +353,24 @@ def test_equal_weights_of_any_size_are_as_good_as_none(size):
         assert found.highs.tolist() == plain.highs.tolist()
 
 
-def test_a_row_of_weight_three_has_the_word_of_three_rows():
+@pytest.mark.parametrize("newton", [False, True])
+def test_a_row_of_weight_three_has_the_word_of_three_rows(newton):
     rng = np.random.default_rng(3)
     weight = rng.integers(0, 4, 50).astype(np.float64)
-    gradient = rng.normal(size=(2, 50))
+    gradient, hessian = rng.normal(size=(2, 50)), rng.uniform(size=(2, 50)) if newton else None
     times = np.repeat(np.arange(50), weight.astype(int))
-    whole, scales = quantise(gradient, weight, None, 0.0)
-    single, single_scales = quantise(np.ascontiguousarray(gradient[:, times]), None, None, 0.0)
+    repeated = np.ascontiguousarray(hessian[:, times]) if newton else None
+    whole, scales = quantise(gradient, weight, None, 0.0, hessian=hessian)
+    single, single_scales = quantise(
+        np.ascontiguousarray(gradient[:, times]), None, None, 0.0, hessian=repeated
+    )
     assert scales[0] == single_scales[0]
     q, w = reference.unpack(whole)
-    q_single, _ = reference.unpack(single)
+    q_single, w_single = reference.unpack(single)
     for k in range(2):
         assert np.array_equal(q[k], np.bincount(times, weights=q_single[k], minlength=50))
-        assert np.array_equal(w[k] / scales[1], weight)
+        mass = np.bincount(times, weights=w_single[k] / single_scales[1], minlength=50)
+        assert np.array_equal(w[k] / scales[1], mass)
 
 
 # Searching.
@@ -257,15 +381,15 @@ def test_a_row_of_weight_three_has_the_word_of_three_rows():
 def test_the_structure_equals_that_of_trying_all_candidates(
     rng, n_rows, n_codes, n_outputs, max_depth, l2, sampled
 ):
-    columns, has_missing = make_codes(rng, n_rows, n_codes)
+    columns, kinds = make_kinds(rng, n_rows, n_codes)
     rows = None
     if sampled:
         rows = np.sort(rng.choice(n_rows, n_rows // 2, replace=False)).astype(np.uint32)
     n = n_rows if rows is None else len(rows)
     packed = make_words(rng, n_outputs, n, largest=rng.choice([1, 50, 2**19]))
-    found = Search(max_depth).search(columns, n_codes, has_missing, packed, rows, l2)
+    found = Search(max_depth).search(columns, n_codes, kinds, packed, rows, l2)
     codes = reference.to_rows(columns)[slice(None) if rows is None else rows]
-    expected = reference.search(codes, n_codes, has_missing, packed, max_depth, l2, 0.0, 1, 2)
+    expected = reference.search(codes, n_codes, kinds, packed, max_depth, l2, 0.0, 1, 2)
     assert_same(found, expected)
 
 
@@ -273,11 +397,11 @@ def test_the_structure_equals_that_of_trying_all_candidates(
 @given(generators, st.sampled_from([33, 100, 257]), st.sampled_from([0.1, 1.0, 10.0]))
 def test_noise_on_the_scores_equals_its_twin(rng, n_rows, strength):
     n_codes = [5, 9, 2, 3, 7]
-    columns, has_missing = make_codes(rng, n_rows, n_codes)
+    columns, kinds = make_kinds(rng, n_rows, n_codes)
     packed = make_words(rng, 2, n_rows)
-    found = Search(3).search(columns, n_codes, has_missing, packed, strength=strength)
+    found = Search(3).search(columns, n_codes, kinds, packed, strength=strength)
     codes = reference.to_rows(columns)
-    expected = reference.search(codes, n_codes, has_missing, packed, 3, 0.0, strength, 1, 2)
+    expected = reference.search(codes, n_codes, kinds, packed, 3, 0.0, strength, 1, 2)
     assert_same(found, expected)
 
 
@@ -285,11 +409,11 @@ def test_noise_on_the_scores_equals_its_twin(rng, n_rows, strength):
 def test_structures_of_every_depth_equal_their_twin(max_depth):
     rng = np.random.default_rng(max_depth)
     n_codes = [9, 5, 3, 9, 4]
-    columns, has_missing = make_codes(rng, 600, n_codes)
+    columns, kinds = make_kinds(rng, 600, n_codes)
     packed = make_words(rng, 1, 600)
-    found = Search(max_depth).search(columns, n_codes, has_missing, packed)
+    found = Search(max_depth).search(columns, n_codes, kinds, packed)
     codes = reference.to_rows(columns)
-    expected = reference.search(codes, n_codes, has_missing, packed, max_depth, 0.0, 0.0, 1, 2)
+    expected = reference.search(codes, n_codes, kinds, packed, max_depth, 0.0, 0.0, 1, 2)
     assert len(found.features) == max_depth
     assert_same(found, expected)
 
@@ -298,11 +422,11 @@ def test_the_deepest_structure_equals_its_twin():
     # So wide and deep that the last level's histograms are not kept but built anew.
     rng = np.random.default_rng(3)
     n_codes = [256] + [3] * 8
-    columns, has_missing = make_codes(rng, 2000, n_codes)
+    columns, kinds = make_kinds(rng, 2000, n_codes)
     packed = make_words(rng, 1, 2000)
-    found = Search(16).search(columns, n_codes, has_missing, packed)
+    found = Search(16).search(columns, n_codes, kinds, packed)
     codes = reference.to_rows(columns)
-    expected = reference.search(codes, n_codes, has_missing, packed, 16, 0.0, 0.0, 1, 2)
+    expected = reference.search(codes, n_codes, kinds, packed, 16, 0.0, 0.0, 1, 2)
     assert len(found.features) == 16
     assert_same(found, expected)
 
@@ -312,11 +436,11 @@ def test_the_deepest_structure_equals_its_twin():
 def test_the_structure_does_not_depend_on_threads(n, n_outputs):
     rng = np.random.default_rng(4)
     n_codes = [33, 65, 2, 17, 9]
-    columns, has_missing = make_codes(rng, n, n_codes)
+    columns, kinds = make_kinds(rng, n, n_codes)
     packed = make_words(rng, n_outputs, n)
-    expected = Search(6).search(columns, n_codes, has_missing, packed)
+    expected = Search(6).search(columns, n_codes, kinds, packed)
     for n_threads in THREADS:
-        assert_same(Search(6, n_threads).search(columns, n_codes, has_missing, packed), expected)
+        assert_same(Search(6, n_threads).search(columns, n_codes, kinds, packed), expected)
 
 
 def test_a_workspace_holds_no_state_between_calls():
@@ -409,40 +533,77 @@ def test_a_split_without_gain_is_still_taken():
 # Growing: rows, words and search in one call.
 
 
-@settings(max_examples=200)
+@settings(max_examples=300)
 @given(
     generators,
-    st.sampled_from([0, 1, 31, 33, 100]),
+    st.sampled_from([0, 4, 32, 36, 100]),
     st.integers(1, 3),
+    st.booleans(),
     weightings,
     sigmas,
     st.sampled_from([0.0, 5.0, 50.0]),
     st.sampled_from([None, 0, 1, 20, 10**9]),
     st.sampled_from([0.0, 1.0]),
+    st.sampled_from([1, 2, 4]),
     st.tuples(seeds, steps),
 )
 def test_growing_equals_its_twin(
-    rng, n_rows, n_outputs, weighting, sigma, l2, structure_rows, strength, where
+    rng, n_rows, n_outputs, newton, weighting, sigma, l2, structure_rows, strength, n_copies, where
 ):
-    n_codes = [5, 2, 9, 3, 1]
-    columns, has_missing = make_codes(rng, n_rows, n_codes)
+    n_codes = [5, 2, 9, 3, 1, 4, 4, 2, 6]
+    columns, kinds = make_kinds(rng, n_rows, n_codes)
     gradient = rng.normal(size=(n_outputs, n_rows))
+    hessian = rng.uniform(size=gradient.shape) if newton else None
     weight = make_weight(rng, n_rows, weighting) if weighting else None
-    growth = reference.Growth(3, l2, structure_rows, strength)
-    problem = columns, n_codes, has_missing, gradient, weight
-    found = Search(3).grow(*problem, sigma, growth, *where)
-    expected = reference.grow(*problem, reference.largest(gradient), sigma, growth, *where)
+    growth = reference.Growth(3, l2, structure_rows, strength, n_copies)
+    found = Search(3).grow(
+        columns, n_codes, kinds, (gradient, hessian), weight, sigma, growth, *where
+    )
+    bounds = bounds_of(gradient, hessian)
+    expected = reference.grow(
+        columns, n_codes, kinds, gradient, hessian, weight, bounds, sigma, growth, *where
+    )
     assert_same(found, expected)
+
+
+def test_newton_scores_prefer_flat_rows():
+    # Both features part the gradient alike; the second gathers the rows of little curvature.
+    columns = np.array([[1, 2, 1, 2], [1, 1, 2, 2]], dtype=np.uint8)
+    gradient = np.array([[3.0, -1.0, 1.0, -3.0]])
+    hessian = np.array([[0.1, 0.1, 1.0, 1.0]])
+    growth = reference.Growth(1)
+    by_weight = Search(1).grow(columns, [3, 3], [0, 0], gradient, None, 0.0, growth)
+    assert by_weight.features.tolist() == [0]  # (4^2 + 4^2) / 2 against (2^2 + 2^2) / 2
+    gradient = np.array([[3.0, 1.0, -1.0, 1.0]])
+    by_weight = Search(1).grow(columns, [3, 3], [0, 0], gradient, None, 0.0, growth)
+    by_bend = Search(1).grow(columns, [3, 3], [0, 0], (gradient, hessian), None, 0.0, growth)
+    # By weight 2^2 / 2 + 2^2 / 2 against 4^2 / 2; by curvature 2^2 / 1.1 twice against 4^2 / .2.
+    assert by_weight.features.tolist() == [1]
+    assert by_bend.features.tolist() == [1]
+    hessian = np.array([[0.1, 1.0, 0.1, 1.0]])
+    # By curvature the first feature has 2^2 / .2 + 2^2 / 2, the second 4^2 / 1.1.
+    by_bend = Search(1).grow(columns, [3, 3], [0, 0], (gradient, hessian), None, 0.0, growth)
+    assert by_bend.features.tolist() == [0]
+
+
+def test_a_feature_of_levels_is_split_by_one_level_against_the_rest():
+    columns = np.array([[1, 2, 3, 1, 2, 3]], dtype=np.uint8)
+    packed = (np.array([[-3, 6, -3, -3, 6, -3]]) << 32) + 1
+    found = Search(1).search(columns, [4], [reference.LEVELS], packed)
+    assert (found.lows[0], found.highs[0]) == (2, 2)
+    last = (np.array([[-3, -3, 6, -3, -3, 6]]) << 32) + 1
+    found = Search(1).search(columns, [4], [reference.LEVELS], last)
+    assert (found.lows[0], found.highs[0]) == (3, 3)
 
 
 @pytest.mark.parametrize("structure_rows", [None, 9000])
 def test_growing_does_not_depend_on_threads(structure_rows):
     rng = np.random.default_rng(6)
     n_codes = [33, 65, 2, 17, 9]
-    columns, has_missing = make_codes(rng, 30_000, n_codes)
+    columns, kinds = make_kinds(rng, 30_000, n_codes)
     gradient, weight = rng.normal(size=(2, 30_000)), make_weight(rng, 30_000)
     growth = reference.Growth(6, structure_rows=structure_rows)
-    problem = columns, n_codes, has_missing, gradient, weight, 0.5, growth
+    problem = columns, n_codes, kinds, gradient, weight, 0.5, growth
     expected = Search(6).grow(*problem)
     for n_threads in THREADS:
         assert_same(Search(6, n_threads).grow(*problem), expected)
@@ -497,7 +658,7 @@ def test_shapes_and_numbers_that_do_not_fit_are_refused():
     no_missing = np.zeros(2, bool)
     packed = np.ones((1, 3), dtype=np.int64)
     search = Search(2).search
-    with pytest.raises(ValueError, match="n_codes and has_missing"):
+    with pytest.raises(ValueError, match="n_codes and kinds"):
         search(columns, [3], no_missing, packed)
     for n_codes in ([3, 0], [257, 3], [-1, 3]):
         with pytest.raises(ValueError, match=r"n_codes must lie in 1\.\.256"):
@@ -511,8 +672,9 @@ def test_shapes_and_numbers_that_do_not_fit_are_refused():
     for max_depth in (0, 17):
         with pytest.raises(ValueError, match=r"max_depth must lie in 1\.\.16"):
             Search(max_depth).search(columns, [3, 3], no_missing, packed)
+    draw = reference.Draw(np.array([3], dtype=np.uint32), None, 1.0, 1.0, 1.0)
     with pytest.raises(ValueError, match="a structure row is out of range"):
-        quantise(np.ones((1, 3)), None, np.array([3], dtype=np.uint32), 0.0)
+        quantise(np.ones((1, 3)), None, draw, 0.0)
     with pytest.raises(ValueError, match="packed must be"):
         _core.quantise(
             _core.Slopes(np.ones((1, 3)), None),
@@ -520,13 +682,26 @@ def test_shapes_and_numbers_that_do_not_fit_are_refused():
             None,
             (1.0, 1.0, 3.0),
             None,
-            0.0,
+            None,
             1.0,
+            1.0,
+            0.0,
+            (1.0, 0.0),
+            False,
             0,
             0,
             packed[:, :2].copy(),
             1,
         )
+    draw = reference.Draw(np.array([0], dtype=np.uint32), np.ones(2), 1.0, 1.0, 1.0)
+    with pytest.raises(ValueError, match="lift must be"):
+        quantise(np.ones((1, 3)), None, draw, 0.0)
+    for n in (0, 3, 4):
+        with pytest.raises(ValueError, match=r"n must lie in 1\.\.rows - 1"):
+            draw_rows(np.ones((1, 3)), None, 0.0, n)
+    for begin, end in ((-1, 2), (2, 1), (0, 4)):
+        with pytest.raises(ValueError, match=r"range must lie in 0\.\.N"):
+            draw_rows(np.ones((1, 3)), None, 0.0, 1, begin=begin, end=end)
     growth = reference.Growth(2, structure_rows=-1)
     with pytest.raises(ValueError, match="n_structure_rows must not be negative"):
         Search(2).grow(columns, [3, 3], no_missing, np.ones((1, 3)), None, 0.0, growth)

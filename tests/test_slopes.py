@@ -42,15 +42,31 @@ def test_slopes_of_a_loss_are_those_of_arrays(loss, n, rate):
 @pytest.mark.parametrize("n", [33, 8193])
 @pytest.mark.parametrize("sampled", [False, True])
 @pytest.mark.parametrize("n_threads", [1, 3])
-def test_words_of_a_loss_are_those_of_arrays(loss, n, sampled, n_threads):
+@pytest.mark.parametrize("newton", [False, True])
+def test_words_of_a_loss_are_those_of_arrays(loss, n, sampled, n_threads, newton):
     rows = np.arange(0, n, 3, dtype=np.uint32) if sampled else None
+    draw = (rows, None, 1.0, 1.0)
     found = []
-    for slopes in both(loss, n, False):
+    for slopes in both(loss, n, newton):
         packed = np.empty((loss.n_outputs, n if rows is None else len(rows)), dtype=np.int64)
         facts = (1.0, 1.0, float(n))
-        _core.quantise(slopes, 0.7, None, facts, rows, 0.5, 6.0, 1, 2, packed, n_threads)
+        bounds = (6.0, 25.0)
+        _core.quantise(
+            slopes, 0.7, None, facts, *draw, 0.5, bounds, newton, 1, 2, packed, n_threads
+        )
         found.append(packed)
     assert np.array_equal(*found)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+@pytest.mark.parametrize("n", [33, 8193])
+def test_rows_are_drawn_by_a_loss_as_by_arrays(loss, n):
+    facts = (1.0, 1.0, float(n))
+    found = [
+        _core.draw_rows(slopes, 0.7, None, facts, 0.1, (0, n), n // 3, 1, 2, 1)
+        for slopes in both(loss, n, False)
+    ]
+    assert all(np.array_equal(a, b) for a, b in zip(*found, strict=True))
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)

@@ -138,8 +138,8 @@ void py_encode(AnyMatrix x, In<double, 2> thresholds, In<int32_t, 1> n_threshold
 
 void py_to_rows(In<uint8_t, 2> columns, Array<uint8_t, 2> rows, int n_threads) {
     require(rows.shape(0) == columns.shape(1) && rows.shape(1) >= columns.shape(0) &&
-                rows.shape(1) % 4 == 0,
-            "rows must be (N, F padded to a multiple of 4)");
+                rows.shape(1) % 8 == 0,
+            "rows must be (N, F padded to a multiple of 8)");
     nb::gil_scoped_release release;
     to_rows(columns.data(), length(columns, 0), length(columns, 1), length(rows, 1), rows.data(),
             n_threads);
@@ -216,11 +216,15 @@ void py_evaluate(const SlopesObject& object, double subsample, uint64_t seed, ui
     }
 }
 
-void py_structure_rows(int64_t n_rows, uint64_t seed, uint32_t step, Array<uint32_t, 1> rows,
-                       int n_threads) {
-    require(length(rows, 0) <= n_rows, "cannot draw more rows than there are");
-    nb::gil_scoped_release release;
-    structure_rows(n_rows, length(rows, 0), seed, step, rows.data(), n_threads);
+// A NumPy array of its own with the numbers of a vector.
+template <class T>
+using Owned = nb::ndarray<nb::numpy, T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+Owned<T> owned(const std::vector<T>& numbers) {
+    T* data = new T[numbers.size()];
+    std::copy(numbers.begin(), numbers.end(), data);
+    nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<T*>(p); });
+    return {data, {numbers.size()}, owner};
 }
 
 void check_rows(const MaybeRows& rows, size_t n_rows) {
@@ -240,21 +244,68 @@ Weights weights_of(const MaybeVector& weight, const WeightFacts& facts, size_t n
     return {pointer(weight), unit, largest, total};
 }
 
+using RowRange = std::pair<int64_t, int64_t>;
+
+void check_range(const RowRange& range, int64_t n_rows) {
+    require(0 <= range.first && range.first <= range.second && range.second <= n_rows,
+            "range must lie in 0..N");
+}
+
+// Rows, lifts, mu, floor and the share of the rows that were looked at.
+std::tuple<Owned<uint32_t>, Owned<double>, double, double, double> py_draw_rows(
+    const SlopesObject& object, double subsample, MaybeVector weight, WeightFacts weight_facts,
+    double sigma, RowRange range, int64_t n, uint64_t seed, uint32_t step, int n_threads) {
+    const Slopes& slopes = object.slopes;
+    check_range(range, slopes.n_rows);
+    require(0 < n && n < range.second - range.first, "n must lie in 1..rows - 1");
+    const Weights weights = weights_of(weight, weight_facts, object.first.shape(1));
+    Draw draw;
+    {
+        nb::gil_scoped_release release;
+        draw_rows({slopes,
+                   {subsample, seed, step},
+                   weights,
+                   sigma,
+                   range.first,
+                   range.second,
+                   n,
+                   seed,
+                   step},
+                  draw, n_threads);
+    }
+    return {owned(draw.rows), owned(draw.lift), draw.mu, draw.floor, draw.share};
+}
+
+// A bound of |gradient| and one of the second derivatives, the latter used with `newton` alone.
+using SlopeBounds = std::pair<double, double>;
+
 std::pair<double, double> py_quantise(const SlopesObject& object, double subsample,
                                       MaybeVector weight, WeightFacts weight_facts, MaybeRows rows,
-                                      double sigma, double largest_gradient, uint64_t seed,
+                                      MaybeVector lift, double mu, double floor, double sigma,
+                                      SlopeBounds largest, bool newton, uint64_t seed,
                                       uint32_t step, Array<int64_t, 2> packed, int n_threads) {
     const Slopes& slopes = object.slopes;
     const int64_t n = rows ? length(*rows, 0) : slopes.n_rows;
     require(length(packed, 0) == slopes.n_outputs && length(packed, 1) == n,
             "packed must be (K, n)");
     check_rows(rows, object.first.shape(1));
-    const Weights weights = weights_of(weight, weight_facts, object.first.shape(1));
+    require(!lift || (rows && length(*lift, 0) == n && mu > 0.0 && floor >= 0.0),
+            "lift must be (n,) beside rows, mu positive, floor not negative");
+    require(!newton || slopes.hessian || slopes.newton, "newton needs second derivatives");
+    const QuantiseInput input{slopes,
+                              {subsample, seed, step},
+                              weights_of(weight, weight_facts, object.first.shape(1)),
+                              {pointer(rows), pointer(lift), n, mu, floor},
+                              sigma,
+                              largest.first,
+                              largest.second,
+                              newton,
+                              seed,
+                              step};
     nb::gil_scoped_release release;
-    const Scales scales = quantise_scales(n, rows.has_value(), sigma, largest_gradient, weights);
-    quantise(slopes, {subsample, seed, step}, weights, pointer(rows), n, sigma, scales, seed, step,
-             packed.data(), n_threads);
-    return {scales.gradient / scales.unit, scales.weight / scales.unit};
+    const Scales scales = quantise_scales(input);
+    quantise(input, scales, packed.data(), n_threads);
+    return {scales.gradient / scales.unit, scales.mass / scales.unit};
 }
 
 // Where a structure is written to.
@@ -281,27 +332,26 @@ struct StructureOut {
 };
 
 Codes codes_of(const In<uint8_t, 2>& code_rows, const In<int32_t, 1>& n_codes,
-               const In<bool, 1>& has_missing) {
-    require(code_rows.shape(1) % 4 == 0 && n_codes.shape(0) <= code_rows.shape(1) &&
-                n_codes.shape(0) + 3 >= code_rows.shape(1) &&
-                has_missing.shape(0) == n_codes.shape(0),
-            "code_rows must be (N, F padded to 4), n_codes and has_missing (F,)");
+               const In<uint8_t, 1>& kinds) {
+    require(code_rows.shape(1) % 8 == 0 && n_codes.shape(0) <= code_rows.shape(1) &&
+                n_codes.shape(0) + 7 >= code_rows.shape(1) && kinds.shape(0) == n_codes.shape(0),
+            "code_rows must be (N, F padded to 8), n_codes and kinds (F,)");
     for (size_t f = 0; f < n_codes.shape(0); ++f)
-        require(n_codes.data()[f] >= 1 && n_codes.data()[f] <= 256, "n_codes must lie in 1..256");
+        require(n_codes.data()[f] >= 1 && n_codes.data()[f] <= 256 && kinds.data()[f] <= 2,
+                "n_codes must lie in 1..256, kinds in 0..2");
     return {code_rows.data(), length(code_rows, 1), length(n_codes, 0), n_codes.data(),
-            reinterpret_cast<const uint8_t*>(has_missing.data())};
+            kinds.data()};
 }
 
 int py_search(Workspace& workspace, In<uint8_t, 2> code_rows, In<int32_t, 1> n_codes,
-              In<bool, 1> has_missing, In<int64_t, 2> packed, MaybeRows rows, int max_depth,
-              double l2, double random_strength, uint64_t seed, uint32_t step,
-              Array<int32_t, 1> features, Array<uint8_t, 1> lows, Array<uint8_t, 1> highs,
-              int n_threads) {
+              In<uint8_t, 1> kinds, In<int64_t, 2> packed, MaybeRows rows, int max_depth, double l2,
+              double random_strength, uint64_t seed, uint32_t step, Array<int32_t, 1> features,
+              Array<uint8_t, 1> lows, Array<uint8_t, 1> highs, int n_threads) {
     StructureOut out(features, lows, highs, max_depth);
     require(packed.shape(1) == (rows ? rows->shape(0) : code_rows.shape(0)),
             "packed must hold one word per structure row");
     check_rows(rows, code_rows.shape(0));
-    const SearchInput input{codes_of(code_rows, n_codes, has_missing),
+    const SearchInput input{codes_of(code_rows, n_codes, kinds),
                             packed.data(),
                             pointer(rows),
                             length(packed, 1),
@@ -313,20 +363,27 @@ int py_search(Workspace& workspace, In<uint8_t, 2> code_rows, In<int32_t, 1> n_c
 }
 
 int py_grow(Workspace& workspace, In<uint8_t, 2> code_rows, In<int32_t, 1> n_codes,
-            In<bool, 1> has_missing, const SlopesObject& object, double subsample,
-            MaybeVector weight, WeightFacts weight_facts, double sigma, double largest_gradient,
-            int64_t n_structure_rows, int max_depth, double l2, double random_strength,
-            uint64_t seed, uint32_t step, Array<int32_t, 1> features, Array<uint8_t, 1> lows,
-            Array<uint8_t, 1> highs, int n_threads) {
+            In<uint8_t, 1> kinds, const SlopesObject& object, double subsample, MaybeVector weight,
+            WeightFacts weight_facts, double sigma, SlopeBounds largest, bool newton,
+            RowRange range, int64_t n_structure_rows, int max_depth, double l2,
+            double random_strength, uint64_t seed, uint32_t step, Array<int32_t, 1> features,
+            Array<uint8_t, 1> lows, Array<uint8_t, 1> highs, int n_threads) {
     StructureOut out(features, lows, highs, max_depth);
-    require(object.slopes.n_rows == length(code_rows, 0), "slopes must be (K, N)");
+    const Slopes& slopes = object.slopes;
+    require(slopes.n_rows == length(code_rows, 0), "slopes must be (K, N)");
     require(n_structure_rows >= 0, "n_structure_rows must not be negative");
-    const GrowInput input{codes_of(code_rows, n_codes, has_missing),
-                          object.slopes,
+    check_range(range, slopes.n_rows);
+    require(!newton || slopes.hessian || slopes.newton, "newton needs second derivatives");
+    const GrowInput input{codes_of(code_rows, n_codes, kinds),
+                          slopes,
                           {subsample, seed, step},
                           weights_of(weight, weight_facts, code_rows.shape(0)),
                           sigma,
-                          largest_gradient,
+                          largest.first,
+                          largest.second,
+                          newton,
+                          range.first,
+                          range.second,
                           n_structure_rows,
                           {max_depth, l2, random_strength, seed, step}};
     Split splits[most_depth];
@@ -482,19 +539,19 @@ NB_MODULE(_core, m) {
           "gradient"_array, "hessian"_array.none(), "n_threads"_a);
     m.def("evaluate", &py_evaluate, "slopes"_a, "subsample"_a, "seed"_a, "step"_a, "gradient"_array,
           "hessian"_array.none());
-    m.def("structure_rows", &py_structure_rows, "n_rows"_a, "seed"_a, "step"_a, "rows"_array,
-          "n_threads"_a);
     m.def("quantise", &py_quantise, "slopes"_a, "subsample"_a, "weight"_array.none(),
-          "weight_facts"_a, "rows"_array.none(), "sigma"_a, "largest_gradient"_a, "seed"_a,
-          "step"_a, "packed"_array, "n_threads"_a);
-    m.def("search", &py_search, "workspace"_a, "code_rows"_array, "n_codes"_array,
-          "has_missing"_array, "packed"_array, "rows"_array.none(), "max_depth"_a, "l2"_a,
+          "weight_facts"_a, "rows"_array.none(), "lift"_array.none(), "mu"_a, "floor"_a, "sigma"_a,
+          "largest"_a, "newton"_a, "seed"_a, "step"_a, "packed"_array, "n_threads"_a);
+    m.def("draw_rows", &py_draw_rows, "slopes"_a, "subsample"_a, "weight"_array.none(),
+          "weight_facts"_a, "sigma"_a, "range"_a, "n"_a, "seed"_a, "step"_a, "n_threads"_a);
+    m.def("search", &py_search, "workspace"_a, "code_rows"_array, "n_codes"_array, "kinds"_array,
+          "packed"_array, "rows"_array.none(), "max_depth"_a, "l2"_a, "random_strength"_a, "seed"_a,
+          "step"_a, "features"_array, "lows"_array, "highs"_array, "n_threads"_a);
+    m.def("grow", &py_grow, "workspace"_a, "code_rows"_array, "n_codes"_array, "kinds"_array,
+          "slopes"_a, "subsample"_a, "weight"_array.none(), "weight_facts"_a, "sigma"_a,
+          "largest"_a, "newton"_a, "range"_a, "n_structure_rows"_a, "max_depth"_a, "l2"_a,
           "random_strength"_a, "seed"_a, "step"_a, "features"_array, "lows"_array, "highs"_array,
           "n_threads"_a);
-    m.def("grow", &py_grow, "workspace"_a, "code_rows"_array, "n_codes"_array, "has_missing"_array,
-          "slopes"_a, "subsample"_a, "weight"_array.none(), "weight_facts"_a, "sigma"_a,
-          "largest_gradient"_a, "n_structure_rows"_a, "max_depth"_a, "l2"_a, "random_strength"_a,
-          "seed"_a, "step"_a, "features"_array, "lows"_array, "highs"_array, "n_threads"_a);
     m.def("fit_leaves", &py_fit_leaves, "workspace"_a, "columns"_array, "features"_array,
           "lows"_array, "highs"_array, "slopes"_a, "subsample"_a, "weight"_array.none(),
           "largest_gradient"_a, "largest_hessian"_a, "largest_weight"_a, "learning_rate"_a,

@@ -1,33 +1,47 @@
 #include "grow.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace sglb {
+namespace {
 
-int grow(const GrowInput& input, Workspace& workspace, Split* splits, int n_threads) {
-    const int64_t n = std::min(input.slopes.n_rows, input.n_structure_rows);
-    const bool sampled = n < input.slopes.n_rows;
-    const SearchRule& rule = input.rule;
-    const uint32_t* rows = nullptr;
-    if (sampled) {
-        workspace.rows.resize(static_cast<size_t>(n));
-        structure_rows(input.slopes.n_rows, n, rule.seed, rule.step, workspace.rows.data(),
-                       n_threads);
-        rows = workspace.rows.data();
+// The rows to search on: all there are, all of the range, or a draw.
+StructureRows choose_rows(const GrowInput& in, Draw& draw, int n_threads) {
+    const int64_t n_rows = in.end - in.begin;
+    if (in.n_structure_rows >= n_rows) {
+        if (n_rows == in.slopes.n_rows) return {nullptr, nullptr, n_rows};
+        draw.rows.resize(static_cast<size_t>(n_rows));
+        std::iota(draw.rows.begin(), draw.rows.end(), static_cast<uint32_t>(in.begin));
+        return {draw.rows.data(), nullptr, n_rows};
     }
-    const Scales scales =
-        quantise_scales(n, sampled, input.sigma, input.largest_gradient, input.weights);
-    workspace.packed.resize(static_cast<size_t>(n * input.slopes.n_outputs));
-    quantise(input.slopes, input.sample, input.weights, rows, n, input.sigma, scales, rule.seed,
-             rule.step, workspace.packed.data(), n_threads);
+    draw_rows({in.slopes, in.sample, in.weights, in.sigma, in.begin, in.end, in.n_structure_rows,
+               in.rule.seed, in.rule.step},
+              draw, n_threads);
+    return {draw.rows.data(), draw.lift.data(), static_cast<int64_t>(draw.rows.size()), draw.mu,
+            draw.floor};
+}
+
+}  // namespace
+
+int grow(const GrowInput& in, Workspace& workspace, Split* splits, int n_threads) {
+    if (in.begin >= in.end || in.n_structure_rows == 0) return 0;
+    workspace.draw.share = 1.0;
+    const StructureRows rows = choose_rows(in, workspace.draw, n_threads);
+    const QuantiseInput input{in.slopes,    in.sample,           in.weights,         rows,
+                              in.sigma,     in.largest_gradient, in.largest_hessian, in.newton,
+                              in.rule.seed, in.rule.step};
+    const Scales scales = quantise_scales(input);
+    workspace.packed.resize(static_cast<size_t>(rows.n * in.slopes.n_outputs));
+    quantise(input, scales, workspace.packed.data(), n_threads);
     // Sums over a share of the rows are regularised by that share of l2.
-    const double share = input.slopes.n_rows > 0
-                             ? static_cast<double>(n) / static_cast<double>(input.slopes.n_rows)
-                             : 1.0;
-    SearchRule scaled = rule;
-    scaled.l2 = rule.l2 / scales.unit * scales.weight * share;
-    return search({input.codes, workspace.packed.data(), rows, n, input.slopes.n_outputs, scaled},
-                  workspace, splits, n_threads);
+    const double share = static_cast<double>(in.end - in.begin) /
+                         static_cast<double>(in.slopes.n_rows) * workspace.draw.share;
+    SearchRule scaled = in.rule;
+    scaled.l2 = in.rule.l2 / scales.unit * scales.mass * share;
+    return search(
+        {in.codes, workspace.packed.data(), rows.rows, rows.n, in.slopes.n_outputs, scaled},
+        workspace, splits, n_threads);
 }
 
 }  // namespace sglb

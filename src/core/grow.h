@@ -1,4 +1,4 @@
-// The structure of one tree from gradients: sample rows, quantise, search.
+// The structure of one tree from gradients: draw rows, quantise, search.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,11 @@ struct GrowInput {
     Slopes slopes;
     Sample sample;
     Weights weights;
-    double sigma;             // standard deviation of the noise on a gradient of weight 1
-    double largest_gradient;  // bounds |gradient|
+    double sigma;                              // standard deviation of the noise on a gradient of
+                                               // weight 1
+    double largest_gradient, largest_hessian;  // bound |gradient| and second derivatives
+    bool newton;                               // scores G^2 / (H + l2) instead of G^2 / (W + l2)
+    int64_t begin, end;                        // rows to search on
     int64_t n_structure_rows;
     SearchRule rule;  // l2 in units of weights
 };

@@ -1,41 +1,66 @@
 // Histograms of packed words: for each leaf and code, the sum of the words of its rows.
 //
-// Features are handled four at a time: one 32-bit load fetches a row's four codes, and one vector
-// holds the same code of four features.
+// Features are handled eight at a time: one 64-bit load fetches a row's eight codes, and two
+// vectors hold the same code of eight features.
 //
-//     hist[group] = | code 0: feature 4g, 4g+1, 4g+2, 4g+3 | code 1: ... | ...        int64 each
+//     hist[group] = | code 0: feature 8g, 8g+1, .. 8g+7 | code 1: ... | ...        int64 each
 #pragma once
 
 #include <cstdint>
 
 namespace sglb {
 
-inline constexpr int64_t group_features = 4;
+inline constexpr int64_t group_features = 8;
 
-// Adds the words of n rows to the histograms of a group, `width` codes each. `codes` points at the
-// group's first code of row 0; row order[i] has word words[i].
+// Adds the words of n rows to the histograms of a group. `codes` points at the group's first code
+// of row 0; row order[i] has word words[i]. With `half` only the first four features are counted.
 void build_histogram(const uint8_t* codes, int64_t stride, const uint32_t* order,
-                     const int64_t* words, int64_t n, int64_t* hist);
+                     const int64_t* words, int64_t n, bool half, int64_t* hist);
 
 // parent and child hold the histograms of a leaf and of one half of it; afterwards `parent` holds
 // the left half and `child` the right one. Exact, since the sums are integers.
 void split_histogram(int64_t* parent, int64_t* child, int64_t size, bool child_is_left);
 
-// Scores of the candidates of a group, laid out like its histograms: entry b is the split that
-// keeps codes 0..b left, or 1..b in the form where missing goes right. A candidate has `parted`
-// rows, and so exists, once both its sides hold weight in some leaf.
+void add_histogram(const int64_t* from, int64_t* to, int64_t size);
+
+// Lane l of a vector of scores belongs to feature lane_feature[l] of the group: the order in which
+// the halves of eight words come out of two vectors of four.
+inline constexpr int64_t lane_feature[group_features] = {0, 1, 4, 5, 2, 3, 6, 7};
+
+// Scores of the candidates of a group, entry b * 8 + lane: the split that keeps codes 0..b left, or
+// 1..b in the form where missing goes right, or code b alone for a feature of levels. A candidate
+// has `parted` rows, and so exists, once both its sides hold weight in some leaf.
 struct GroupScores {
-    double* score;
-    double* parted;
-    double* right_score;  // missing goes right; null where no feature of the group has any
-    double* right_parted;
+    float* score;
+    float* parted;
+    float* right_score;  // missing goes right; null where no feature of the group has any
+    float* right_parted;
 };
 
-// Adds what one leaf contributes: G_left^2 / (W_left + l2) + G_right^2 / (W_right + l2).
-void add_scores(const int64_t* hist, int64_t width, double l2, const GroupScores& to);
+// What a group is searched for.
+struct GroupRule {
+    int64_t width;                  // codes of the widest feature
+    bool is_level[group_features];  // by feature
+    float l2;                       // at most 2^60, so that no product below overflows
+};
 
-// The best candidate of each feature of a group: place[j] = 2 b + (missing goes right), -1 without
-// one. Of equal scores the first wins.
-void best_scores(const GroupScores& from, int64_t width, double* best, int64_t* place);
+// Room that score_histograms needs for one histogram.
+struct RunningSum {
+    int64_t left[group_features];
+    int32_t total_gradient, total_weight;
+};
+
+// Sum over the histograms, in their order, of G_left^2 / (W_left + l2) + G_right^2 / (W_right + l2)
+// for every candidate. Single precision: sums of integers are exact before they are rounded, and
+// 24 bits tell scores apart better than the gradients they come from.
+void score_histograms(const int64_t* const* hists, int64_t n_hists, const GroupRule& rule,
+                      RunningSum* room, const GroupScores& to);
+
+// Adds to the first of n scores, each `stride` floats after the last, all others.
+void merge_scores(const GroupScores& first, int64_t n, int64_t stride, int64_t width);
+
+// The best candidate of each lane: place[l] = 2 b + (missing goes right), -1 without one. Of equal
+// scores the first wins.
+void best_scores(const GroupScores& from, int64_t width, float* best, int32_t* place);
 
 }  // namespace sglb

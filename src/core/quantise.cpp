@@ -5,7 +5,6 @@
 
 #include "noise.h"
 #include "parallel.h"
-#include "sample.h"
 
 namespace sglb {
 namespace {
@@ -41,20 +40,14 @@ SGLB_KERNEL void draw_pairs(const Stream& stream, uint64_t first, int64_t n_pair
     }
 }
 
-SGLB_KERNEL void first_words(const Stream& stream, uint64_t first, int64_t n, uint32_t* out) {
-    const Stream copy = stream;
-    for (int64_t i = 0; i < n; ++i) out[i] = words_at(copy, first + static_cast<uint64_t>(i))[0];
-}
-
 // |x| < 2^51 rounded to an integer; floor(x) by rounding x - 1/2 differs only
 // for ties, where the random offset makes either neighbour right.
 SGLB_INLINE uint64_t to_integer(double x) {
     return std::bit_cast<uint64_t>(x + round_magic) - std::bit_cast<uint64_t>(round_magic);
 }
 
-// value[i] is the noisy gradient of a row of unit weight, weight[i] the weight
-// in units, mass[i] the scaled weight. Whole weights multiply a rounded
-// gradient, as repetition would.
+// value[i] is the noisy gradient of a row of unit weight, weight[i] its weight in units times its
+// lift, mass[i] its scaled mass. Whole weights multiply a rounded gradient, as repetition would.
 SGLB_KERNEL void pack_fine(const double* value, const double* weight, const double* mass, int64_t n,
                            double scale, int64_t* packed) {
     for (int64_t i = 0; i < n; ++i) {
@@ -72,6 +65,21 @@ SGLB_KERNEL void pack_coarse(const double* value, const double* weight, const do
     }
 }
 
+SGLB_KERNEL void masses(const double* weight, int64_t n, double scale, double* mass) {
+    for (int64_t i = 0; i < n; ++i)
+        mass[i] = weight[i] > 0.0 ? maximum(1.0, weight[i] * scale) : 0.0;
+}
+
+// The same times second derivatives; fine ones are rounded before their weight multiplies them.
+SGLB_KERNEL void newton_masses(const double* weight, const double* hessian, int64_t n, double scale,
+                               bool fine, double* mass) {
+    for (int64_t i = 0; i < n; ++i) {
+        const double bend = maximum(0.0, hessian[i]) * scale;
+        const double rounded = maximum(1.0, (bend + round_magic) - round_magic);
+        mass[i] = weight[i] > 0.0 ? maximum(1.0, weight[i] * (fine ? rounded : bend)) : 0.0;
+    }
+}
+
 // g + noise / sqrt(w) zeta: the mean over the w rows that a row of weight w stands for.
 SGLB_KERNEL void perturb(const double* gradient, const double* zeta, const double* weight,
                          int64_t n, double noise, double* value) {
@@ -86,40 +94,42 @@ double power_of_two(double x) {
 
 }  // namespace
 
-Scales quantise_scales(int64_t n, bool sampled, double sigma, double largest_gradient,
-                       const Weights& weights) {
-    const auto rows = static_cast<double>(std::max<int64_t>(n, 1));
-    const double unit = weights.weight ? weights.unit : 1.0;
-    const double heaviest = weights.weight ? weights.largest : 1.0;
-    const double total = !weights.weight ? rows : sampled ? rows * heaviest : weights.total;
+Scales quantise_scales(const QuantiseInput& in) {
+    const auto n = static_cast<double>(std::max<int64_t>(in.rows.n, 1));
+    const double unit = in.weights.weight ? in.weights.unit : 1.0;
+    const double heaviest = in.weights.weight ? in.weights.largest : 1.0;
+    const double total = in.weights.weight ? in.weights.total : n;
+    const double bend = in.newton ? in.largest_hessian : 1.0;
     // Rounding may add one per row and, where fine, half a unit of weight: W < 2^12 there.
-    const double room = 2147483647.0 - rows - 4096.0;
-    const double noise = sigma / std::sqrt(unit) * largest_normal;
+    const double room = 2147483647.0 - n - 4096.0;
+    const double noise = in.sigma / std::sqrt(unit) * largest_normal;
+    if (in.rows.lift) {
+        // A row that is not sure to be drawn has lift * sqrt((w g)^2 + w s^2 + (w floor)^2) = mu, s
+        // being the noise of weight 1. That bounds each part; a row that is sure has lift 1.
+        const double s = in.sigma / std::sqrt(unit);
+        const double least = std::sqrt(in.rows.floor * in.rows.floor + s * s / heaviest);
+        const double noise_share = in.weights.weight ? 1.0 : s > 0.0 ? s / least : 0.0;
+        const double row =
+            std::max(heaviest * in.largest_gradient, in.rows.mu) +
+            std::max(std::sqrt(heaviest) * s, noise_share * in.rows.mu) * largest_normal;
+        const double mass = bend * std::max(heaviest, in.rows.mu / least);
+        return {row > 0.0 ? power_of_two(std::min(most / row, room / (n * row))) : 0.0,
+                mass > 0.0 ? power_of_two(std::min(most / mass, room / (n * mass))) : 0.0, unit,
+                false};
+    }
     // sum |w g + noise sqrt(w)| <= W g + noise sqrt(n W), in units of weight.
-    const double sum = total * largest_gradient + noise * std::sqrt(rows * total);
-    const double row = largest_gradient + noise;
+    const double sum = total * in.largest_gradient + noise * std::sqrt(n * total);
+    const double row = in.largest_gradient + noise;
     const double fine_scale = row > 0.0 ? power_of_two(most / row) : 0.0;
     const double scale = sum > 0.0 ? std::min(fine_scale, power_of_two(room / sum)) : 0.0;
-    const double weight_scale =
-        weights.weight ? std::min(power_of_two(room / total), power_of_two(most / heaviest)) : 1.0;
-    return {scale, weight_scale, unit, scale == fine_scale};
-}
-
-void structure_rows(int64_t n_rows, int64_t n, uint64_t seed, uint32_t step, uint32_t* rows,
-                    int n_threads) {
-    if (n == 0) return;
-    const Stream stream{seed, step, Role::rows, 0};
-    const uint64_t length = stretch_length(static_cast<uint64_t>(n), static_cast<uint64_t>(n_rows));
-    parallel_rows(n, n_threads, [&](int64_t begin, int64_t end) {
-        uint32_t words[tile];
-        for (int64_t at = begin; at < end; at += tile) {
-            const int64_t count = std::min(tile, end - at);
-            first_words(stream, static_cast<uint64_t>(at), count, words);
-            for (int64_t i = 0; i < count; ++i)
-                rows[at + i] = static_cast<uint32_t>(
-                    stretch_point(words[i], static_cast<uint64_t>(at + i), length));
-        }
-    });
+    double mass_scale = 1.0;
+    if (in.newton || in.weights.weight) {
+        const double largest = in.newton ? bend : heaviest;
+        mass_scale =
+            bend > 0.0 ? std::min(power_of_two(room / (total * bend)), power_of_two(most / largest))
+                       : 0.0;
+    }
+    return {scale, mass_scale, unit, scale == fine_scale};
 }
 
 namespace {
@@ -127,74 +137,76 @@ namespace {
 // Words of the rows of one tile, all outputs.
 class Tile {
   public:
-    Tile(const Slopes& slopes, const Sample& sample, const Weights& weights, double sigma,
-         const Scales& scales, uint64_t seed, uint32_t step)
-        : slopes_(slopes),
-          sample_(sample),
-          weights_(weights),
-          noise_(sigma / std::sqrt(scales.unit)),
+    Tile(const QuantiseInput& input, const Scales& scales)
+        : in_(input),
           scales_(scales),
-          seed_(seed),
-          step_(step),
-          gradients_(slopes, tile) {
+          noise_(input.sigma / std::sqrt(scales.unit)),
+          gradients_(input.slopes, tile) {
         std::fill_n(weight_, tile, 1.0);
+        std::fill_n(lifted_, tile, 1.0);
         std::fill_n(mass_, tile, 1.0);
     }
 
-    // rows [n], or null for rows begin .. begin + n; output k goes to packed + k * stride.
-    void run(const uint32_t* rows, int64_t begin, int64_t n, int64_t* packed, int64_t stride) {
+    // Places begin .. begin + n of the structure rows; output k goes to packed + k * stride.
+    void run(int64_t begin, int64_t n, int64_t* packed, int64_t stride) {
+        const uint32_t* rows = in_.rows.rows ? in_.rows.rows + begin : nullptr;
         if (rows)
-            gradients_.gather(sample_, rows, n);
+            gradients_.gather(in_.sample, rows, n);
         else
-            gradients_.fill(sample_, begin, n);
-        for (int64_t i = 0; weights_.weight && i < n; ++i) {
-            weight_[i] = weights_.weight[rows ? rows[i] : begin + i] / scales_.unit;
-            mass_[i] = weight_[i] > 0.0 ? std::max(1.0, weight_[i] * scales_.weight) : 0.0;
-        }
-        for (int64_t k = 0; k < slopes_.n_outputs; ++k) {
+            gradients_.fill(in_.sample, begin, n);
+        weigh(rows, begin, n);
+        for (int64_t k = 0; k < in_.slopes.n_outputs; ++k) {
             const double* value = gradients_.gradient(k);
             if (noise_ > 0.0 || !scales_.fine) {
-                const Stream stream{seed_, step_, Role::structure, static_cast<uint32_t>(k)};
+                const Stream stream{in_.seed, in_.step, Role::structure, static_cast<uint32_t>(k)};
                 if (rows)
                     draw(stream, rows, n, zeta_, offset_);
                 else
                     draw_pairs(stream, static_cast<uint64_t>(begin) / 2, (n + 1) / 2, zeta_,
                                offset_);
-                if (weights_.weight)
+                if (in_.weights.weight)
                     perturb(value, zeta_, weight_, n, noise_, value_);
                 else
                     for (int64_t i = 0; i < n; ++i) value_[i] = value[i] + noise_ * zeta_[i];
                 value = value_;
             }
+            if (in_.newton)
+                newton_masses(lifted_, gradients_.hessian(k), n, scales_.mass, scales_.fine, mass_);
             int64_t* to = packed + k * stride;
             if (scales_.fine)
-                pack_fine(value, weight_, mass_, n, scales_.gradient, to);
+                pack_fine(value, lifted_, mass_, n, scales_.gradient, to);
             else
-                pack_coarse(value, weight_, mass_, offset_, n, scales_.gradient, to);
+                pack_coarse(value, lifted_, mass_, offset_, n, scales_.gradient, to);
         }
     }
 
   private:
-    const Slopes& slopes_;
-    const Sample& sample_;
-    const Weights& weights_;
-    double noise_;
+    void weigh(const uint32_t* rows, int64_t begin, int64_t n) {
+        if (in_.weights.weight) {
+            for (int64_t i = 0; i < n; ++i)
+                weight_[i] = in_.weights.weight[rows ? rows[i] : begin + i] / scales_.unit;
+            std::copy_n(weight_, n, lifted_);
+        }
+        if (in_.rows.lift)
+            for (int64_t i = 0; i < n; ++i) lifted_[i] = weight_[i] * in_.rows.lift[begin + i];
+        if (!in_.newton && (in_.weights.weight || in_.rows.lift))
+            masses(lifted_, n, scales_.mass, mass_);
+    }
+
+    const QuantiseInput& in_;
     const Scales& scales_;
-    uint64_t seed_;
-    uint32_t step_;
+    double noise_;
     SlopeTile gradients_;
-    double zeta_[tile], offset_[tile], value_[tile], weight_[tile], mass_[tile];
+    double zeta_[tile], offset_[tile], value_[tile], weight_[tile], lifted_[tile], mass_[tile];
 };
 
 }  // namespace
 
-void quantise(const Slopes& slopes, const Sample& sample, const Weights& weights,
-              const uint32_t* rows, int64_t n, double sigma, Scales scales, uint64_t seed,
-              uint32_t step, int64_t* packed, int n_threads) {
-    parallel_rows(n, n_threads, [&](int64_t begin, int64_t end) {
-        Tile work(slopes, sample, weights, sigma, scales, seed, step);
+void quantise(const QuantiseInput& input, const Scales& scales, int64_t* packed, int n_threads) {
+    parallel_rows(input.rows.n, n_threads, [&](int64_t begin, int64_t end) {
+        Tile work(input, scales);
         for (int64_t at = begin; at < end; at += tile)
-            work.run(rows ? rows + at : nullptr, at, std::min(tile, end - at), packed + at, n);
+            work.run(at, std::min(tile, end - at), packed + at, input.rows.n);
     });
 }
 

@@ -1,9 +1,18 @@
-// A stratified sample of rows: one from each of n equal stretches.
+// The rows that a structure is searched on.
+//
+// Rows that matter more are drawn more often and count for less when they are: row i is there with
+// chance p_i = min(1, a_i / mu) and then stands for 1 / p_i rows, so sums over the drawn rows are
+// unbiased. a_i = w_i sqrt(|g_i|^2 + noise + floor^2) is what the row may add to a sum: its
+// gradient, the standard deviation of its noise, and a floor, the mean |g|, that keeps the weights
+// 1 / p small. Where there are many rows, only some are looked at: one from each of n equal
+// stretches.
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "noise.h"
+#include "slopes.h"
 
 namespace sglb {
 
@@ -19,5 +28,39 @@ SGLB_INLINE uint64_t stretch_point(uint64_t word, uint64_t k, uint64_t length) {
 SGLB_INLINE uint64_t stretch_row(const Stream& stream, uint64_t k, uint64_t length) {
     return stretch_point(words_at(stream, k)[0], k, length);
 }
+
+// Weights of rows; without any, each row has weight 1.
+struct Weights {
+    const double* weight = nullptr;  // [n_rows] or null
+    double unit = 1.0;               // weight of an ordinary row: 1 for multiplicities
+    double largest = 1.0;            // in units
+    double total = 0.0;              // in units
+};
+
+struct DrawInput {
+    Slopes slopes;
+    Sample sample;
+    Weights weights;
+    double sigma;        // standard deviation of the noise on a gradient of weight 1
+    int64_t begin, end;  // rows to draw from
+    int64_t n;           // rows wanted, fewer than there are
+    uint64_t seed;
+    uint32_t step;
+};
+
+// Drawn rows, increasing, and how many rows each stands for.
+struct Draw {
+    std::vector<uint32_t> rows;
+    std::vector<double> lift;
+    double mu = 1.0, floor = 1.0;  // in units of weight times gradient, and of gradient
+    double share = 1.0;            // of the rows that were looked at
+    // Scratch of the drawing.
+    std::vector<uint32_t> found;
+    std::vector<double> found_lift;
+    std::vector<int64_t> counts;
+};
+
+// About n rows; the number varies as that of a Poisson process does, or less.
+void draw_rows(const DrawInput& input, Draw& draw, int n_threads);
 
 }  // namespace sglb

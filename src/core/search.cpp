@@ -12,22 +12,33 @@
 namespace sglb {
 namespace {
 
-// Histograms of all leaves of a level are kept for the next level's subtraction
-// while they take no more than this; deeper levels build each leaf's anew,
-// which gives the same integers.
+// Histograms of all leaves of a level are kept for the next level's subtraction while they take no
+// more than this; deeper levels build each leaf's anew, which gives the same integers.
 constexpr int64_t most_histogram_bytes = int64_t{1} << 29;
 // Fewer rows than this are parted sooner than a thread wakes.
 constexpr int64_t serial_rows = 4096;
 // Below this many additions a level is not worth waking a thread for.
 constexpr int64_t serial_work = 60000;
+// Groups whose codes of one row fill a line of cache, and whose histograms of one leaf a
+// first-level cache.
+constexpr int64_t panel_groups = 8;
+// Scores of this many pairs of leaves are added up by one task. Part of the rule: sums of floats
+// depend on it.
+constexpr int64_t range_pairs = 8;
 
-// The rows of one leaf: [begin, begin + count) of the current order.
-struct Leaf {
+// A split made two leaves of one, `leaf` and `leaf + half`; the root stands alone.
+struct Pairs {
+    int64_t n, half;
+    explicit Pairs(int depth) : n(int64_t{1} << std::max(0, depth - 1)), half(depth ? n : 0) {}
+};
+
+// Some of the rows of one leaf: [begin, begin + count) of the current order.
+struct Segment {
     int64_t begin = 0, count = 0;
 };
 
-// Neighbouring groups of features that one task works on.
-struct Bundle {
+// first .. last of groups, or of pairs of leaves.
+struct Span {
     int64_t first, last;
 };
 
@@ -43,13 +54,13 @@ class Search {
     Search(const SearchInput& input, Workspace& workspace, int n_threads)
         : in_(input), ws_(workspace) {
         n_groups_ = in_.codes.stride / group_features;
-        const int32_t widest =
-            *std::max_element(in_.codes.n_codes, in_.codes.n_codes + in_.codes.n_features);
-        width_ = widest;
+        n_panels_ = (n_groups_ + panel_groups - 1) / panel_groups;
+        width_ = *std::max_element(in_.codes.n_codes, in_.codes.n_codes + in_.codes.n_features);
         group_size_ = group_features * width_;
-        const int64_t work = in_.codes.n_features * in_.n_outputs *
-                             (in_.n + width_ * (int64_t{1} << in_.rule.max_depth) / 2);
+        n_leaves_ = int64_t{1} << std::max(0, in_.rule.max_depth - 1);
+        const int64_t work = in_.codes.n_features * in_.n_outputs * (in_.n + width_ * n_leaves_);
         n_threads_ = work < serial_work ? 1 : n_threads;
+        n_chunks_ = in_.n < serial_rows ? 1 : std::min(8, n_threads_);
         prepare();
     }
 
@@ -71,37 +82,64 @@ class Search {
         ws_.words.assign(in_.packed, in_.packed + in_.n * in_.n_outputs);
         ws_.other_words.resize(ws_.words.size());
         ws_.bits.resize(static_cast<size_t>(in_.n));
-        codes_ = in_.codes.rows;
         for (int64_t i = 0; i < in_.n; ++i)
             ws_.order[static_cast<size_t>(i)] = static_cast<uint32_t>(i);
+        codes_ = in_.codes.rows;
+        stride_ = in_.codes.stride;
+        panel_size_ = panel_groups * group_features;
         if (in_.rows) compact();
-        leaves_.assign(size_t{1} << std::max(0, in_.rule.max_depth - 1), Leaf{});
-        leaves_[0] = {0, in_.n};
+        segments_.assign(static_cast<size_t>(n_chunks_ * n_leaves_), Segment{});
+        for (int64_t c = 0; c < n_chunks_; ++c) {
+            const int64_t begin = in_.n * c / n_chunks_;
+            segment(c, 0) = {begin, in_.n * (c + 1) / n_chunks_ - begin};
+        }
         const int64_t level = n_groups_ * group_size_ * in_.n_outputs;
         kept_leaves_ = 1;
-        while (kept_leaves_ * 2 <= static_cast<int64_t>(leaves_.size()) &&
+        while (kept_leaves_ * 2 <= n_leaves_ &&
                level * kept_leaves_ * 2 * 8 <= most_histogram_bytes)
             kept_leaves_ *= 2;
         ws_.hist.resize(static_cast<size_t>(level * kept_leaves_));
-        ws_.scores.resize(static_cast<size_t>(4 * n_groups_ * group_size_));
+        const int64_t most_ranges =
+            (Pairs(in_.rule.max_depth - 1).n + range_pairs - 1) / range_pairs;
+        part_size_ = 4 * n_groups_ * group_size_;
+        ws_.scores.resize(static_cast<size_t>(most_ranges * part_size_));
         if (in_.rule.random_strength > 0.0)
             noise_scale_ = gradient_scale() * in_.rule.random_strength;
     }
 
-    // The sampled rows' codes side by side: they are read several times a tree.
+    // The sampled rows' codes side by side, panel by panel: they are read several times a tree.
     void compact() {
-        ws_.codes.resize(static_cast<size_t>(in_.n * in_.codes.stride));
+        const int64_t from_stride = in_.codes.stride;
+        stride_ = std::min(from_stride, panel_size_);
+        panel_size_ = in_.n * stride_;
+        ws_.codes.resize(static_cast<size_t>(n_panels_ * panel_size_));
         parallel_rows(in_.n, n_threads_, [&](int64_t begin, int64_t end) {
             constexpr int64_t ahead = 16;
-            const int64_t stride = in_.codes.stride;
             for (int64_t i = begin; i < end; ++i) {
+                const uint8_t* row = in_.codes.rows + in_.rows[i] * from_stride;
                 __builtin_prefetch(in_.codes.rows +
-                                   in_.rows[std::min(i + ahead, end - 1)] * stride);
-                std::memcpy(ws_.codes.data() + i * stride, in_.codes.rows + in_.rows[i] * stride,
-                            static_cast<size_t>(stride));
+                                   in_.rows[std::min(i + ahead, end - 1)] * from_stride);
+                for (int64_t p = 0; p < n_panels_; ++p)
+                    std::memcpy(ws_.codes.data() + p * panel_size_ + i * stride_, row + p * stride_,
+                                static_cast<size_t>(std::min(stride_, from_stride - p * stride_)));
             }
         });
         codes_ = ws_.codes.data();
+    }
+
+    // Codes of row 0 from a feature on; those of the next row are stride_ bytes further.
+    const uint8_t* codes_of(int64_t feature) const {
+        constexpr int64_t panel = panel_groups * group_features;
+        return codes_ + feature / panel * panel_size_ + feature % panel;
+    }
+
+    Segment& segment(int64_t chunk, int64_t leaf) {
+        return segments_[static_cast<size_t>(chunk * n_leaves_ + leaf)];
+    }
+    int64_t count(int64_t leaf) {
+        int64_t rows = 0;
+        for (int64_t c = 0; c < n_chunks_; ++c) rows += segment(c, leaf).count;
+        return rows;
     }
 
     int64_t* hist(int64_t output, int64_t leaf, int64_t group) {
@@ -109,23 +147,31 @@ class Search {
                ((group * in_.n_outputs + output) * kept_leaves_ + leaf) * group_size_;
     }
 
-    // Histograms of one leaf for the groups of a bundle, `place(group)` being where they go. A
-    // block of rows serves all groups while its codes are in the cache.
-    template <class Place>
-    void build(int64_t output, const Leaf& leaf, const Bundle& bundle, Place&& place) const {
-        constexpr int64_t block = 1024;
-        for (int64_t group = bundle.first; group < bundle.last; ++group)
-            std::fill_n(place(group), group_size_, int64_t{0});
-        for (int64_t at = 0; at < leaf.count; at += block)
-            for (int64_t group = bundle.first; group < bundle.last; ++group)
-                build_histogram(codes_ + group * group_features, in_.codes.stride,
-                                ws_.order.data() + leaf.begin + at,
-                                ws_.words.data() + output * in_.n + leaf.begin + at,
-                                std::min(block, leaf.count - at), place(group));
+    Span panel(int64_t p) const {
+        return {p * panel_groups, std::min(n_groups_, (p + 1) * panel_groups)};
+    }
+    static Span range(int64_t r, const Pairs& pairs) {
+        return {r * range_pairs, std::min(pairs.n, (r + 1) * range_pairs)};
     }
 
-    // sqrt(sum of squared gradients / sum of weights): what random_strength is
-    // relative to.
+    int64_t features_of(int64_t group) const {
+        return std::min(group_features, in_.codes.n_features - group * group_features);
+    }
+
+    // Adds the rows of a segment to the histograms of some groups, `place(group)` being where they
+    // go. A block of rows serves all groups while its codes are in the cache.
+    template <class Place>
+    void add_rows(int64_t output, const Segment& rows, const Span& groups, Place&& place) const {
+        constexpr int64_t block = 1024;
+        for (int64_t at = 0; at < rows.count; at += block)
+            for (int64_t group = groups.first; group < groups.last; ++group)
+                build_histogram(
+                    codes_of(group * group_features), stride_, ws_.order.data() + rows.begin + at,
+                    ws_.words.data() + output * in_.n + rows.begin + at,
+                    std::min(block, rows.count - at), features_of(group) <= 4, place(group));
+    }
+
+    // sqrt(sum of squared gradients / sum of weights): what random_strength is relative to.
     double gradient_scale() const {
         int64_t squares = 0, weight = 0;
         for (int64_t i = 0; i < in_.n * in_.n_outputs; ++i) {
@@ -138,18 +184,19 @@ class Search {
     }
 
     Candidate best_candidate(int depth) {
-        // Histograms of eight groups and one leaf fill half of a first-level cache.
-        const int64_t n_bundles =
-            std::max((n_groups_ + 7) / 8, std::min<int64_t>(n_threads_, n_groups_));
-        best_.assign(static_cast<size_t>(n_bundles), Candidate{});
-        parallel_for(n_bundles, n_threads_, [&](int64_t b) {
-            const Bundle bundle{b * n_groups_ / n_bundles, (b + 1) * n_groups_ / n_bundles};
-            score_bundle(bundle, depth);
-            Candidate& best = best_[static_cast<size_t>(b)];
-            for (int64_t group = bundle.first; group < bundle.last; ++group) {
-                const Candidate candidate = best_in_group(group, depth);
-                if (candidate.rank > best.rank) best = candidate;
-            }
+        const Pairs pairs(depth);
+        n_ranges_ = (pairs.n + range_pairs - 1) / range_pairs;
+        if ((int64_t{1} << depth) > kept_leaves_)
+            score_anew(pairs);
+        else if (n_panels_ >= 2 * n_threads_)
+            score_panels(pairs);
+        else
+            score_leaves(pairs);
+        best_.assign(static_cast<size_t>(n_groups_), Candidate{});
+        const int threads = n_groups_ > 2 * panel_groups ? n_threads_ : 1;
+        parallel_for(n_groups_, threads, [&](int64_t group) {
+            merge_scores(scores(group, 0), n_ranges_, part_size_, width_);
+            best_[static_cast<size_t>(group)] = best_in_group(group, depth);
         });
         Candidate winner;
         for (const Candidate& candidate : best_)
@@ -157,168 +204,254 @@ class Search {
         return winner;
     }
 
-    GroupScores scores(int64_t group) {
-        double* first = ws_.scores.data() + 4 * group * group_size_;
+    // Many features: each thread takes a panel of them through the level.
+    void score_panels(const Pairs& pairs) {
+        parallel_for(n_panels_, n_threads_, [&](int64_t p) {
+            const Span groups = panel(p);
+            for (int64_t k = 0; k < in_.n_outputs; ++k)
+                for (int64_t pair = 0; pair < pairs.n; ++pair) build_child(k, pair, pairs, groups);
+            for (int64_t group = groups.first; group < groups.last; ++group)
+                for (int64_t r = 0; r < n_ranges_; ++r) {
+                    subtract(group, range(r, pairs), pairs);
+                    score(group, r, pairs);
+                }
+        });
+    }
+
+    // Few features: threads share the leaves, then the groups.
+    void score_leaves(const Pairs& pairs) {
+        const int64_t n_builds = in_.n_outputs * pairs.n * n_panels_;
+        const bool by_chunk = n_chunks_ > 1 && n_builds < 2 * n_threads_;
+        if (by_chunk) {
+            part_hist_.resize(
+                static_cast<size_t>((n_chunks_ - 1) * n_builds * panel_groups * group_size_));
+            parallel_for(n_builds * n_chunks_, n_threads_, [&](int64_t task) {
+                build_part(task / n_chunks_, task % n_chunks_, n_builds, pairs);
+            });
+        } else {
+            parallel_for(n_builds, n_threads_, [&](int64_t task) {
+                const int64_t pair = task / n_panels_ % pairs.n;
+                build_child(task / n_panels_ / pairs.n, pair, pairs, panel(task % n_panels_));
+            });
+        }
+        parallel_for(n_groups_ * n_ranges_, n_threads_, [&](int64_t task) {
+            const int64_t group = task / n_ranges_, r = task % n_ranges_;
+            if (by_chunk) add_parts(group, range(r, pairs), n_builds, pairs);
+            subtract(group, range(r, pairs), pairs);
+            score(group, r, pairs);
+        });
+    }
+
+    // The leaf of a pair whose histograms are built; its sibling's are what remains of the
+    // parent's.
+    int64_t smaller(int64_t pair, const Pairs& pairs) {
+        return pairs.half && count(pair + pairs.half) < count(pair) ? pair + pairs.half : pair;
+    }
+
+    void build_child(int64_t output, int64_t pair, const Pairs& pairs, const Span& groups) {
+        const auto place = [&](int64_t group) { return hist(output, pair + pairs.half, group); };
+        for (int64_t group = groups.first; group < groups.last; ++group)
+            std::fill_n(place(group), group_size_, int64_t{0});
+        const int64_t leaf = smaller(pair, pairs);
+        for (int64_t c = 0; c < n_chunks_; ++c) add_rows(output, segment(c, leaf), groups, place);
+    }
+
+    int64_t* part(int64_t build, int64_t chunk, int64_t n_builds) {
+        return part_hist_.data() + ((chunk - 1) * n_builds + build) * panel_groups * group_size_;
+    }
+
+    // As build_child for the rows of one chunk; the first chunk's sums are where the total goes.
+    void build_part(int64_t build, int64_t chunk, int64_t n_builds, const Pairs& pairs) {
+        const Span groups = panel(build % n_panels_);
+        const int64_t pair = build / n_panels_ % pairs.n, output = build / n_panels_ / pairs.n;
+        const auto place = [&](int64_t group) {
+            return chunk == 0 ? hist(output, pair + pairs.half, group)
+                              : part(build, chunk, n_builds) + (group - groups.first) * group_size_;
+        };
+        for (int64_t group = groups.first; group < groups.last; ++group)
+            std::fill_n(place(group), group_size_, int64_t{0});
+        add_rows(output, segment(chunk, smaller(pair, pairs)), groups, place);
+    }
+
+    void add_parts(int64_t group, const Span& range, int64_t n_builds, const Pairs& pairs) {
+        for (int64_t k = 0; k < in_.n_outputs; ++k)
+            for (int64_t pair = range.first; pair < range.last; ++pair)
+                for (int64_t c = 1; c < n_chunks_; ++c) {
+                    const int64_t build = (k * pairs.n + pair) * n_panels_ + group / panel_groups;
+                    add_histogram(part(build, c, n_builds) + group % panel_groups * group_size_,
+                                  hist(k, pair + pairs.half, group), group_size_);
+                }
+    }
+
+    void subtract(int64_t group, const Span& range, const Pairs& pairs) {
+        if (!pairs.half) return;
+        for (int64_t k = 0; k < in_.n_outputs; ++k)
+            for (int64_t pair = range.first; pair < range.last; ++pair)
+                split_histogram(hist(k, pair, group), hist(k, pair + pairs.half, group),
+                                group_size_, smaller(pair, pairs) == pair);
+    }
+
+    void score(int64_t group, int64_t r, const Pairs& pairs) {
+        score_range(group, r, pairs, [&](int64_t k, int64_t leaf) { return hist(k, leaf, group); });
+    }
+
+    // More leaves than histograms can be kept of: those of one range at a time, from its rows.
+    void score_anew(const Pairs& pairs) {
+        parallel_for(n_groups_ * n_ranges_, n_threads_, [&](int64_t task) {
+            const int64_t group = task / n_ranges_, r = task % n_ranges_;
+            const Span span = range(r, pairs);
+            const int64_t width = span.last - span.first;
+            std::vector<int64_t> own(static_cast<size_t>(2 * width * in_.n_outputs * group_size_));
+            const auto place = [&](int64_t k, int64_t leaf) {
+                const int64_t at = leaf - span.first - (leaf < pairs.half ? 0 : pairs.half - width);
+                return own.data() + (k * 2 * width + at) * group_size_;
+            };
+            for (int64_t k = 0; k < in_.n_outputs; ++k)
+                for (int64_t pair = span.first; pair < span.last; ++pair)
+                    for (const int64_t leaf : {pair, pair + pairs.half})
+                        for (int64_t c = 0; c < n_chunks_; ++c)
+                            add_rows(k, segment(c, leaf), {group, group + 1},
+                                     [&](int64_t) { return place(k, leaf); });
+            score_range(group, r, pairs, place);
+        });
+    }
+
+    template <class Place>
+    void score_range(int64_t group, int64_t r, const Pairs& pairs, Place&& place) {
+        const Span span = range(r, pairs);
+        std::vector<const int64_t*> hists;
+        for (int64_t k = 0; k < in_.n_outputs; ++k)
+            for (int64_t pair = span.first; pair < span.last; ++pair) {
+                if (count(pair)) hists.push_back(place(k, pair));
+                if (pairs.half && count(pair + pairs.half))
+                    hists.push_back(place(k, pair + pairs.half));
+            }
+        std::vector<RunningSum> room(hists.size());
+        score_histograms(hists.data(), static_cast<int64_t>(hists.size()), rule(group), room.data(),
+                         scores(group, r));
+    }
+
+    GroupRule rule(int64_t group) const {
+        GroupRule rule{width_, {}, static_cast<float>(std::min(in_.rule.l2, 0x1p60))};
+        for (int64_t j = 0; j < features_of(group); ++j)
+            rule.is_level[j] = in_.codes.kinds[group * group_features + j] == levels;
+        return rule;
+    }
+
+    GroupScores scores(int64_t group, int64_t r) {
+        float* first = ws_.scores.data() + r * part_size_ + 4 * group * group_size_;
         bool missing = false;
         for (int64_t j = 0; j < features_of(group); ++j)
-            missing |= in_.codes.has_missing[group * group_features + j] != 0;
+            missing |= in_.codes.kinds[group * group_features + j] == numbers_or_missing;
         return {first, first + group_size_, missing ? first + 2 * group_size_ : nullptr,
                 first + 3 * group_size_};
     }
 
-    int64_t features_of(int64_t group) const {
-        return std::min(group_features, in_.codes.n_features - group * group_features);
-    }
-
-    void score_bundle(const Bundle& bundle, int depth) {
-        for (int64_t group = bundle.first; group < bundle.last; ++group) {
-            const GroupScores to = scores(group);
-            std::fill_n(to.score, (to.right_score ? 4 : 2) * group_size_, 0.0);
-        }
-        const int64_t n_leaves = int64_t{1} << depth;
-        const bool kept = n_leaves <= kept_leaves_;
-        std::vector<int64_t> scratch(
-            kept ? 0 : static_cast<size_t>((bundle.last - bundle.first) * group_size_));
-        for (int64_t k = 0; k < in_.n_outputs; ++k) {
-            if (kept) update_histograms(k, bundle, depth);
-            for (int64_t leaf = 0; leaf < n_leaves; ++leaf) {
-                const Leaf& rows = leaves_[static_cast<size_t>(leaf)];
-                if (rows.count == 0) continue;
-                const auto place = [&](int64_t group) {
-                    return kept ? hist(k, leaf, group)
-                                : scratch.data() + (group - bundle.first) * group_size_;
-                };
-                if (!kept) build(k, rows, bundle, place);
-                for (int64_t group = bundle.first; group < bundle.last; ++group)
-                    add_scores(place(group), width_, in_.rule.l2, scores(group));
-            }
-        }
-    }
-
-    // Histograms of this level from those of the last: build the smaller child, subtract.
-    void update_histograms(int64_t output, const Bundle& bundle, int depth) {
-        if (depth == 0)
-            return build(output, leaves_[0], bundle,
-                         [&](int64_t group) { return hist(output, 0, group); });
-        const int64_t half = int64_t{1} << (depth - 1);
-        for (int64_t leaf = 0; leaf < half; ++leaf) {
-            const Leaf& left = leaves_[static_cast<size_t>(leaf)];
-            const Leaf& right = leaves_[static_cast<size_t>(leaf + half)];
-            const bool left_is_smaller = left.count <= right.count;
-            build(output, left_is_smaller ? left : right, bundle,
-                  [&](int64_t group) { return hist(output, leaf + half, group); });
-            for (int64_t group = bundle.first; group < bundle.last; ++group)
-                split_histogram(hist(output, leaf, group), hist(output, leaf + half, group),
-                                group_size_, left_is_smaller);
-        }
-    }
-
     Candidate best_in_group(int64_t group, int depth) {
-        const GroupScores from = scores(group);
-        double rank[group_features];
-        int64_t place[group_features];
-        if (in_.rule.random_strength > 0.0)
-            best_noisy(from, group, depth, rank, place);
-        else
-            best_scores(from, width_, rank, place);
+        const GroupScores from = scores(group, 0);
+        float rank[group_features];
+        int32_t place[group_features];
+        best_scores(from, width_, rank, place);
         Candidate best;
         for (int64_t j = 0; j < features_of(group); ++j) {
-            if (place[j] < 0 || !(rank[j] > best.rank)) continue;
-            best = {rank[j],
-                    {static_cast<int32_t>(group * group_features + j),
-                     static_cast<uint8_t>(place[j] % 2), static_cast<uint8_t>(place[j] / 2)}};
+            const int64_t lane = lane_feature[j];  // the order is its own inverse
+            double value = static_cast<double>(rank[lane]);
+            int64_t at = place[lane];
+            if (in_.rule.random_strength > 0.0 && at >= 0)
+                at = best_noisy(from, group * group_features + j, lane, depth, value);
+            if (at < 0 || !(value > best.rank)) continue;
+            const auto feature = static_cast<int32_t>(group * group_features + j);
+            const auto high = static_cast<uint8_t>(at / 2);
+            const bool level = in_.codes.kinds[feature] == levels;
+            best = {value, {feature, level ? high : static_cast<uint8_t>(at % 2), high}};
         }
         return best;
     }
 
-    // As best_scores, by the root of the score plus noise.
-    void best_noisy(const GroupScores& from, int64_t group, int depth, double* best,
-                    int64_t* place) const {
+    // The best candidate of one feature by the root of the score plus noise; -1 without one.
+    int64_t best_noisy(const GroupScores& from, int64_t feature, int64_t lane, int depth,
+                       double& best) const {
         const Stream stream{in_.rule.seed, in_.rule.step, Role::score,
                             static_cast<uint32_t>(depth)};
-        for (int64_t j = 0; j < features_of(group); ++j) {
-            const int64_t feature = group * group_features + j;
-            best[j] = -std::numeric_limits<double>::infinity();
-            place[j] = -1;
-            // The last code of a feature has nothing on its right but, perhaps, missing values, and
-            // the split at code 0 is that one's mirror image.
-            for (int64_t at = 0; at < 2 * (in_.codes.n_codes[feature] - 1); ++at) {
-                const bool right = at % 2 != 0;
-                if (right && !in_.codes.has_missing[feature]) continue;
-                const int64_t entry = at / 2 * group_features + j;
-                if (!((right ? from.right_parted : from.parted)[entry] > 0.0)) continue;
-                const double score = (right ? from.right_score : from.score)[entry];
-                const double rank =
-                    std::sqrt(score) +
-                    noise_scale_ * normal_at(stream, static_cast<uint64_t>(feature * 512 + at));
-                if (rank > best[j]) {
-                    best[j] = rank;
-                    place[j] = at;
-                }
+        best = -std::numeric_limits<double>::infinity();
+        int64_t place = -1;
+        const bool level = in_.codes.kinds[feature] == levels;
+        // The last code of a number has nothing on its right but, perhaps, missing values, and the
+        // split at code 0 is that one's mirror image.
+        const int64_t n = 2 * (in_.codes.n_codes[feature] - (level ? 0 : 1));
+        for (int64_t at = 0; at < n; ++at) {
+            const bool right = at % 2 != 0;
+            if (right && in_.codes.kinds[feature] != numbers_or_missing) continue;
+            const int64_t entry = at / 2 * group_features + lane;
+            if (!((right ? from.right_parted : from.parted)[entry] > 0.0f)) continue;
+            const auto score = static_cast<double>((right ? from.right_score : from.score)[entry]);
+            const double rank =
+                std::sqrt(score) +
+                noise_scale_ * normal_at(stream, static_cast<uint64_t>(feature * 512 + at));
+            if (rank > best) {
+                best = rank;
+                place = at;
             }
         }
+        return place;
     }
 
-    // Every leaf's rows in two parts: those going left from its beginning, those going right from
-    // its end. Sums do not care about the order within a part.
+    // Every segment's rows in two parts: those going left from its beginning, those going right
+    // from its end. Sums do not care about the order within a part.
     void partition(const Split& split, int depth) {
-        const int64_t n_leaves = int64_t{1} << depth;
+        const int64_t n = int64_t{1} << depth;
         const int threads = in_.n < serial_rows ? 1 : n_threads_;
-        parallel_for(n_leaves, threads, [&](int64_t leaf) {
-            Leaf& left = leaves_[static_cast<size_t>(leaf)];
+        parallel_for(n_chunks_ * n, threads, [&](int64_t task) {
+            Segment& left = segment(task / n, task % n);
             const int64_t n_left = divide(split, left);
-            leaves_[static_cast<size_t>(leaf + n_leaves)] = {left.begin + n_left,
-                                                             left.count - n_left};
+            segment(task / n, task % n + n) = {left.begin + n_left, left.count - n_left};
             left.count = n_left;
         });
         ws_.order.swap(ws_.other_order);
         ws_.words.swap(ws_.other_words);
     }
 
-    // Moves the rows of one leaf and their words; returns how many went left.
-    int64_t divide(const Split& split, const Leaf& leaf) {
-        const uint8_t* __restrict codes = codes_ + split.feature;
-        const uint32_t* __restrict order = ws_.order.data() + leaf.begin;
-        const int64_t* __restrict words = ws_.words.data() + leaf.begin;
-        uint32_t* __restrict other_order = ws_.other_order.data() + leaf.begin;
-        int64_t* __restrict other_words = ws_.other_words.data() + leaf.begin;
-        uint8_t* __restrict bits = ws_.bits.data() + leaf.begin;
-        const int64_t stride = in_.codes.stride;
-        const auto span = static_cast<uint8_t>(split.high - split.low);
-        int64_t left_at = 0, right_at = leaf.count - 1;
-        for (int64_t i = 0; i < leaf.count; ++i) {
-            const uint8_t code = codes[order[i] * stride];
-            // Which way a row goes cannot be predicted, so no branch may depend on it.
-            const int64_t right = static_cast<uint8_t>(code - split.low) > span;
-            const int64_t at = left_at + (right_at - left_at) * right;
-            other_order[at] = order[i];
-            other_words[at] = words[i];
-            bits[i] = static_cast<uint8_t>(right);
-            right_at -= right;
-            left_at += 1 - right;
-        }
-        for (int64_t k = 1; k < in_.n_outputs; ++k)
-            move(words + k * in_.n, other_words + k * in_.n, bits, leaf.count);
-        return left_at;
+    // Moves the rows of one segment and their words; returns how many went left.
+    int64_t divide(const Split& split, const Segment& rows) {
+        const uint8_t* __restrict codes = codes_of(split.feature);
+        const uint32_t* __restrict order = ws_.order.data() + rows.begin;
+        const int64_t* __restrict words = ws_.words.data() + rows.begin;
+        uint32_t* __restrict other_order = ws_.other_order.data() + rows.begin;
+        int64_t* __restrict other_words = ws_.other_words.data() + rows.begin;
+        uint8_t* __restrict bits = ws_.bits.data() + rows.begin;
+        const int64_t stride = stride_, n = rows.count;
+        const auto low = split.low, span = static_cast<uint8_t>(split.high - split.low);
+        for (int64_t i = 0; i < n; ++i)
+            bits[i] = static_cast<uint8_t>(codes[order[i] * stride] - low) > span;
+        const int64_t n_left = move(order, other_order, bits, n);
+        for (int64_t k = 0; k < in_.n_outputs; ++k)
+            move(words + k * in_.n, other_words + k * in_.n, bits, n);
+        return n_left;
     }
 
-    static void move(const int64_t* __restrict from, int64_t* __restrict to,
-                     const uint8_t* __restrict bits, int64_t n) {
-        int64_t left_at = 0, right_at = n - 1;
+    template <class T>
+    static int64_t move(const T* __restrict from, T* __restrict to, const uint8_t* __restrict bits,
+                        int64_t n) {
+        int64_t left = 0;
         for (int64_t i = 0; i < n; ++i) {
+            // Which way a row goes cannot be predicted, so no branch may depend on it. Of the i
+            // rows before, i - left went right: the next place there is n - 1 - (i - left).
             const int64_t right = bits[i];
-            to[left_at + (right_at - left_at) * right] = from[i];
-            right_at -= right;
-            left_at += 1 - right;
+            to[left + (-right & (n - 1 - i))] = from[i];
+            left += 1 - right;
         }
+        return left;
     }
 
     const SearchInput& in_;
     Workspace& ws_;
     int n_threads_;
-    int64_t n_groups_, width_, group_size_, kept_leaves_ = 1;
+    int64_t n_groups_, n_panels_, width_, group_size_, n_leaves_, n_chunks_;
+    int64_t kept_leaves_ = 1, n_ranges_ = 1, part_size_ = 0;
     const uint8_t* codes_ = nullptr;
-    std::vector<Leaf> leaves_;
+    int64_t stride_ = 0, panel_size_ = 0;
+    std::vector<Segment> segments_;  // [n_chunks_ * n_leaves_]
+    std::vector<int64_t> part_hist_;
     std::vector<Candidate> best_;
     double noise_scale_ = 0.0;
 };

@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "sample.h"
+
 namespace sglb {
 
 // A split keeps the codes low..high left (bit 0) and sends the others right
@@ -20,13 +22,17 @@ struct Split {
 
 inline constexpr int most_depth = 16;
 
+// Candidates of a feature: codes 0..b go left; those, or 1..b where missing values (code 0) go
+// right; code b alone goes left.
+enum Kind : uint8_t { numbers = 0, numbers_or_missing = 1, levels = 2 };
+
 // Codes of all rows, one row's side by side.
 struct Codes {
     const uint8_t* rows;  // [n_rows * stride]
     int64_t stride;
     int64_t n_features;
-    const int32_t* n_codes;      // [n_features], codes 0 .. n_codes - 1 occur
-    const uint8_t* has_missing;  // [n_features]
+    const int32_t* n_codes;  // [n_features], codes 0 .. n_codes - 1 occur
+    const uint8_t* kinds;    // [n_features], see Kind
 };
 
 // How to search.
@@ -50,11 +56,12 @@ struct SearchInput {
 
 // Scratch memory of a chain, reused from step to step.
 struct Workspace {
-    std::vector<uint32_t> rows, order, other_order;
+    Draw draw;
+    std::vector<uint32_t> order, other_order;
     std::vector<int64_t> packed, words, other_words;
     std::vector<uint8_t> codes, bits;
     std::vector<int64_t> hist;
-    std::vector<double> scores;
+    std::vector<float> scores;
     std::vector<uint8_t> leaf8;
     std::vector<uint16_t> leaf16;
 };

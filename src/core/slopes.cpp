@@ -46,6 +46,10 @@ void SlopeTile::gather(const Sample& sample, const uint32_t* rows, int64_t n) {
             for (int64_t i = 0; i < n; ++i)
                 gradient_[static_cast<size_t>(k * rows_ + i)] =
                     slopes_.gradient[k * slopes_.n_rows + rows[i]];
+        for (int64_t k = 0; slopes_.hessian && k < slopes_.n_outputs; ++k)
+            for (int64_t i = 0; i < n; ++i)
+                hessian_[static_cast<size_t>(k * rows_ + i)] =
+                    slopes_.hessian[k * slopes_.n_rows + rows[i]];
     } else {
         y_.resize(static_cast<size_t>(rows_));
         raw_.resize(gradient_.size());
@@ -55,7 +59,7 @@ void SlopeTile::gather(const Sample& sample, const uint32_t* rows, int64_t n) {
                 raw_[static_cast<size_t>(k * rows_ + i)] =
                     slopes_.raw[k * slopes_.n_rows + rows[i]];
         slopes_.loss.run({n, rows_, rows_, slopes_.n_outputs, y_.data(), raw_.data(),
-                          gradient_.data(), nullptr});
+                          gradient_.data(), slopes_.newton ? hessian_.data() : nullptr});
     }
     keep(sample, [rows](int64_t i) { return uint64_t{rows[i]}; }, n);
 }

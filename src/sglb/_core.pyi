@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 Bytes = NDArray[np.uint8]
-Bools = NDArray[np.bool_]
 Ints = NDArray[np.int32]
 Floats = NDArray[np.float64]
 
@@ -98,10 +97,21 @@ def evaluate(
     OUT gradient, hessian (K, N); second derivatives are not sampled.
     """
 
-def structure_rows(
-    n_rows: int, seed: int, step: int, rows: NDArray[np.uint32], n_threads: int
-) -> None:
-    """One row from each of len(rows) equal stretches of 0..n_rows: OUT rows, never falling."""
+def draw_rows(
+    slopes: Slopes,
+    subsample: float,
+    weight: Floats | None,
+    weight_facts: tuple[float, float, float],
+    sigma: float,
+    range: tuple[int, int],
+    n: int,
+    seed: int,
+    step: int,
+    n_threads: int,
+) -> tuple[NDArray[np.uint32], Floats, float, float, float]:
+    """About n rows of a range, rows of large gradient more often: rows, how many each stands for
+    (lift), the scale mu and the floor of their chances, the share of the rows looked at.
+    """
 
 def quantise(
     slopes: Slopes,
@@ -109,24 +119,30 @@ def quantise(
     weight: Floats | None,
     weight_facts: tuple[float, float, float],
     rows: NDArray[np.uint32] | None,
+    lift: Floats | None,
+    mu: float,
+    floor: float,
     sigma: float,
-    largest_gradient: float,
+    largest: tuple[float, float],
+    newton: bool,
     seed: int,
     step: int,
     packed: NDArray[np.int64],
     n_threads: int,
 ) -> tuple[float, float]:
-    """Noisy gradient and weight of each structure row as one packed word: OUT packed (K, n).
+    """Noisy gradient and mass of each structure row as one packed word: OUT packed (K, n).
 
-    weight_facts: weight of an ordinary row; largest weight and sum of weights in that unit.
-    Returns two scales: packed gradient = scale * weight * gradient, packed weight = scale * weight.
+    Mass is weight, with `newton` weight * hessian. weight_facts: weight of an ordinary row; largest
+    weight and sum of weights in that unit. largest: bounds of |gradient| and hessian. mu, floor: of
+    the draw that lift comes from. Returns two scales: packed gradient = scale * weight * gradient,
+    packed mass = scale * mass.
     """
 
 def search(
     workspace: Workspace,
     code_rows: Bytes,
     n_codes: Ints,
-    has_missing: Bools,
+    kinds: Bytes,
     packed: NDArray[np.int64],
     rows: NDArray[np.uint32] | None,
     max_depth: int,
@@ -148,13 +164,15 @@ def grow(
     workspace: Workspace,
     code_rows: Bytes,
     n_codes: Ints,
-    has_missing: Bools,
+    kinds: Bytes,
     slopes: Slopes,
     subsample: float,
     weight: Floats | None,
     weight_facts: tuple[float, float, float],
     sigma: float,
-    largest_gradient: float,
+    largest: tuple[float, float],
+    newton: bool,
+    range: tuple[int, int],
     n_structure_rows: int,
     max_depth: int,
     l2: float,
@@ -166,7 +184,7 @@ def grow(
     highs: Bytes,
     n_threads: int,
 ) -> int:
-    """structure_rows, quantise and search in one call, on scratch memory; l2 in units of weight.
+    """draw_rows, quantise and search in one call, on scratch memory; l2 in units of mass.
 
     OUT features, lows, highs (max_depth,). Returns the depth reached.
     """

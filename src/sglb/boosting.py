@@ -79,20 +79,22 @@ class Chain:
             slopes = _core.Slopes(gradient, hessian)
         self.slopes = slopes
 
-    def estimate_gradient(self, move: Move, step: int) -> float:
-        """Make the slopes those of the current raw scores; return a bound of their estimate."""
+    def estimate_gradient(self, move: Move, step: int) -> tuple[float, float]:
+        """Make the slopes those of the current raw scores; return bounds of the gradients' estimate
+        and of the second derivatives.
+        """
         if self._stored is None:
-            return self._bound / move.subsample
+            return self._bound / move.subsample, self._largest_hessian()
         try:
             largest = self.loss.fill(self.training_set.y, self.raw, *self._stored, self.n_threads)
         except NonFiniteGradient as error:
             raise NonFiniteGradient(error.row, error.output, step) from error
         if not math.isfinite(largest):
             raise ChainDiverged(step)
-        return largest / move.subsample
+        return largest / move.subsample, self._largest_hessian()
 
     def fit_leaves(
-        self, structure: Structure, largest: float, move: Move, step: int
+        self, structure: Structure, largest: tuple[float, float], move: Move, step: int
     ) -> tuple[Floats, Floats]:
         """Draw the leaf values of a structure and take the step: f <- shrink f + tree.
 
@@ -109,8 +111,7 @@ class Chain:
             self.slopes,
             move.subsample,
             self.training_set.weight,
-            largest,
-            self._largest_hessian(),
+            *largest,
             self.training_set.largest_weight,
             move.learning_rate,
             move.noise,

@@ -40,13 +40,13 @@ class StructureRule(Protocol):
         self,
         training_set: TrainingSet,
         slopes: _core.Slopes,
-        largest: float,
+        largest: tuple[float, float],
         move: Move,
         seed: int,
         step: int,
     ) -> Structure:
-        """Choose a structure for the gradients that `slopes` give, at most `largest` in size, with
-        noise of standard deviation `move.noise` per row.
+        """Choose a structure for the gradients that `slopes` give, with noise of standard deviation
+        `move.noise` per row. `largest` bounds gradients and second derivatives.
         """
         ...
 
@@ -54,7 +54,8 @@ class StructureRule(Protocol):
 class GreedySearch:
     """Level by level the split with the largest sum over leaves of G^2 / (W + l2).
 
-    Runs on `structure_rows` rows drawn anew at each step; the leaves still use all rows.
+    With `newton` the sum of weights W is that of weighted second derivatives instead. Runs on about
+    `structure_rows` rows drawn anew at each step; the leaves still use all rows.
     """
 
     def __init__(
@@ -62,12 +63,14 @@ class GreedySearch:
         max_depth: int = 6,
         *,
         l2: float = 0.0,
+        newton: bool = False,
         structure_rows: int | None = None,
         random_strength: float = 0.0,
         n_threads: int = 1,
     ) -> None:
         self.max_depth = max_depth
         self.l2 = l2
+        self.newton = newton
         self.structure_rows = structure_rows
         self.random_strength = random_strength
         self.n_threads = n_threads
@@ -77,13 +80,14 @@ class GreedySearch:
         self,
         training_set: TrainingSet,
         slopes: _core.Slopes,
-        largest: float,
+        largest: tuple[float, float],
         move: Move,
         seed: int,
         step: int,
     ) -> Structure:
         """Search the structure on noisy gradients of a sample of the rows."""
-        n_rows = training_set.n_rows
+        n_rows = training_set.n_rows // training_set.n_copies
+        first = step % training_set.n_copies * n_rows
         structure = Structure(
             np.empty(self.max_depth, dtype=np.int32),
             np.empty(self.max_depth, dtype=np.uint8),
@@ -93,13 +97,15 @@ class GreedySearch:
             self._workspace,
             training_set.code_rows,
             training_set.n_codes,
-            training_set.has_missing,
+            training_set.kinds,
             slopes,
             move.subsample,
             training_set.weight,
             training_set.weight_facts,
             move.noise,
             largest,
+            self.newton,
+            (first, first + n_rows),
             n_rows if self.structure_rows is None else self.structure_rows,
             self.max_depth,
             self.l2,

@@ -1,10 +1,11 @@
 """What a chain learns from: codes, targets and weights, fixed before its first step.
 
 Codes are held twice. Histograms read one row's codes together (`code_rows`, padded to a multiple
-of four features), leaves and prediction read one feature's codes together (`code_columns`).
+of eight features), leaves and prediction read one feature's codes together (`code_columns`).
 """
 
 from dataclasses import dataclass
+from enum import IntEnum
 from functools import cached_property
 
 import numpy as np
@@ -15,16 +16,29 @@ from sglb import _core
 Floats = NDArray[np.float64]
 
 
+class Kind(IntEnum):
+    """Which splits a feature has: code <= b; that, or missing values on the right; code == b."""
+
+    NUMBERS = 0
+    NUMBERS_OR_MISSING = 1
+    LEVELS = 2
+
+
 @dataclass(frozen=True)
 class TrainingSet:
-    """Immutable rows of a problem. Weights are multiplicities; None means one each."""
+    """Immutable rows of a problem. Weights are multiplicities; None means one each.
+
+    A set may hold several copies of the rows, one after the other, that differ in features which
+    depend on an order of the rows. Structures are searched on one copy at a time.
+    """
 
     code_columns: NDArray[np.uint8]  # (n_features, n_rows)
     code_rows: NDArray[np.uint8]  # (n_rows, stride)
     n_codes: NDArray[np.int32]  # (n_features,)
-    has_missing: NDArray[np.bool_]  # (n_features,)
+    kinds: NDArray[np.uint8]  # (n_features,), how codes may be split: see Kind
     y: Floats  # (n_rows,)
     weight: Floats | None  # (n_rows,)
+    n_copies: int = 1
 
     @classmethod
     def build(
@@ -34,8 +48,15 @@ class TrainingSet:
         y: Floats,
         weight: Floats | None = None,
         n_threads: int = 1,
+        *,
+        is_level: NDArray[np.bool_] | None = None,
+        n_copies: int = 1,
     ) -> "TrainingSet":
-        """Lay out codes (n_features, n_rows) for a chain."""
+        """Lay out codes (n_features, n_rows) for a chain.
+
+        `is_level` marks features whose codes are levels without an order. Rows of `n_copies`
+        copies lie copy after copy.
+        """
         n_features, n_rows = code_columns.shape
         if n_rows >= 2**31:
             raise ValueError(f"at most {2**31 - 1} rows can be trained on, not {n_rows}")
@@ -44,15 +65,22 @@ class TrainingSet:
         if too_large.any():  # the histograms have no room for them
             feature = int(np.argmax(too_large))
             raise ValueError(f"feature {feature} has a code above {n_codes[feature] - 1}")
-        code_rows = np.empty((n_rows, -(-n_features // 4) * 4), dtype=np.uint8)
+        if n_rows % n_copies:
+            raise ValueError(f"{n_rows} rows are not {n_copies} copies of anything")
+        has_missing = code_columns.min(axis=1, initial=1) == 0
+        kinds = np.where(has_missing, Kind.NUMBERS_OR_MISSING, Kind.NUMBERS).astype(np.uint8)
+        if is_level is not None:
+            kinds[is_level] = Kind.LEVELS
+        code_rows = np.empty((n_rows, -(-n_features // 8) * 8), dtype=np.uint8)
         _core.to_rows(code_columns, code_rows, n_threads)
         return cls(
             code_columns=code_columns,
             code_rows=code_rows,
             n_codes=n_codes,
-            has_missing=code_columns.min(axis=1, initial=1) == 0,
+            kinds=kinds,
             y=np.ascontiguousarray(y, dtype=np.float64),
             weight=None if weight is None else np.ascontiguousarray(weight, dtype=np.float64),
+            n_copies=n_copies,
         )
 
     @property

@@ -247,6 +247,7 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
         rule = GreedySearch(
             self.max_depth,
             l2=settings.l2,
+            newton=settings.leaf_method == "newton",
             structure_rows=settings.structure_rows,
             random_strength=self.random_strength,
             n_threads=threads,

@@ -1,0 +1,198 @@
+#include "sample.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "parallel.h"
+
+namespace sglb {
+namespace {
+
+constexpr int64_t tile = 256;
+// Rows that are looked at for each row wanted. With two there is a choice left, and the look costs
+// less than the search.
+constexpr int64_t candidates_per_row = 2;
+// Rows that floor and mu are found on: the number of rows drawn follows to about 2 %.
+constexpr int64_t pilot_rows = 1024;
+
+SGLB_KERNEL void candidate_words(const Stream& stream, uint64_t first, int64_t n, uint32_t* point,
+                                 uint32_t* coin) {
+    const Stream copy = stream;
+    for (int64_t i = 0; i < n; ++i) {
+        const Words w = words_at(copy, first + static_cast<uint64_t>(i));
+        point[i] = w[0];
+        coin[i] = w[1];
+    }
+}
+
+SGLB_KERNEL void add_squares(const double* gradient, int64_t n, double* squares) {
+    for (int64_t i = 0; i < n; ++i) squares[i] += gradient[i] * gradient[i];
+}
+
+// a_i; `noise` is the variance of the noise of a row of weight 1, over all outputs.
+SGLB_KERNEL void reach(const double* squares, const double* weight, int64_t n, double noise,
+                       double floor, double* out) {
+    const double least = floor * floor;
+    for (int64_t i = 0; i < n; ++i)
+        out[i] = std::sqrt(weight[i] * (weight[i] * (squares[i] + least) + noise));
+}
+
+// Chance of each row, and whether it is drawn.
+SGLB_KERNEL void toss(const double* reach, const uint32_t* coin, int64_t n, double mu, double* lift,
+                      uint8_t* drawn) {
+    for (int64_t i = 0; i < n; ++i) {
+        const double chance = minimum(1.0, reach[i] / mu);
+        lift[i] = 1.0 / chance;
+        drawn[i] = unit(coin[i]) < chance;
+    }
+}
+
+class Drawing {
+  public:
+    Drawing(const DrawInput& input, Draw& draw) : in_(input), draw_(draw) {
+        n_rows_ = in_.end - in_.begin;
+        n_candidates_ = std::min(n_rows_, candidates_per_row * in_.n);
+        length_ =
+            stretch_length(static_cast<uint64_t>(n_candidates_), static_cast<uint64_t>(n_rows_));
+        noise_ =
+            in_.sigma * in_.sigma / in_.weights.unit * static_cast<double>(in_.slopes.n_outputs);
+    }
+
+    void run(int n_threads) {
+        pilot();
+        draw_.share = static_cast<double>(n_candidates_) / static_cast<double>(n_rows_);
+        const int64_t n_blocks = (n_candidates_ + block_rows - 1) / block_rows;
+        draw_.counts.assign(static_cast<size_t>(n_blocks) + 1, 0);
+        draw_.found.resize(static_cast<size_t>(n_candidates_));
+        draw_.found_lift.resize(static_cast<size_t>(n_candidates_));
+        parallel_rows(n_candidates_, n_threads,
+                      [&](int64_t begin, int64_t end) { scan(begin, end); });
+        for (int64_t b = 0; b < n_blocks; ++b)
+            draw_.counts[static_cast<size_t>(b) + 1] += draw_.counts[static_cast<size_t>(b)];
+        const auto n = static_cast<size_t>(draw_.counts.back());
+        draw_.rows.resize(n);
+        draw_.lift.resize(n);
+        parallel_rows(n_candidates_, n_threads, [&](int64_t begin, int64_t) {
+            const auto block = static_cast<size_t>(begin / block_rows);
+            const int64_t at = draw_.counts[block], count = draw_.counts[block + 1] - at;
+            std::copy_n(draw_.found.data() + begin, count, draw_.rows.data() + at);
+            std::copy_n(draw_.found_lift.data() + begin, count, draw_.lift.data() + at);
+        });
+    }
+
+  private:
+    // Squared gradients and weights of some candidates.
+    class Look {
+      public:
+        explicit Look(const Drawing& drawing)
+            : drawing_(drawing), slopes_(drawing.in_.slopes, tile) {
+            std::fill_n(weight, tile, 1.0);
+        }
+        void run(const uint32_t* rows, int64_t n) {
+            const DrawInput& in = drawing_.in_;
+            slopes_.gather(in.sample, rows, n);
+            std::fill_n(squares, n, 0.0);
+            for (int64_t k = 0; k < in.slopes.n_outputs; ++k)
+                add_squares(slopes_.gradient(k), n, squares);
+            for (int64_t i = 0; in.weights.weight && i < n; ++i)
+                weight[i] = in.weights.weight[rows[i]] / in.weights.unit;
+        }
+        double squares[tile], weight[tile];
+
+      private:
+        const Drawing& drawing_;
+        SlopeTile slopes_;
+    };
+
+    uint32_t row_of(uint32_t point, int64_t k) const {
+        return static_cast<uint32_t>(static_cast<uint64_t>(in_.begin) +
+                                     stretch_point(point, static_cast<uint64_t>(k), length_));
+    }
+
+    Stream stream() const { return {in_.seed, in_.step, Role::rows, 0}; }
+
+    // floor and mu from evenly spaced candidates, added up one after the other.
+    void pilot() {
+        const int64_t n = std::min(n_candidates_, pilot_rows);
+        std::vector<double> squares, weights;
+        Look look(*this);
+        uint32_t rows[tile], point, coin;
+        for (int64_t at = 0; at < n; at += tile) {
+            const int64_t count = std::min(tile, n - at);
+            for (int64_t i = 0; i < count; ++i) {
+                const int64_t k = (at + i) * n_candidates_ / n;
+                candidate_words(stream(), static_cast<uint64_t>(k), 1, &point, &coin);
+                rows[i] = row_of(point, k);
+            }
+            look.run(rows, count);
+            squares.insert(squares.end(), look.squares, look.squares + count);
+            weights.insert(weights.end(), look.weight, look.weight + count);
+        }
+        double sum = 0.0, weight = 0.0;
+        for (size_t i = 0; i < squares.size(); ++i) {
+            sum += weights[i] * std::sqrt(squares[i]);
+            weight += weights[i];
+        }
+        draw_.floor = weight > 0.0 ? sum / weight : 0.0;
+        // Without any gradient or noise all rows are alike.
+        if (!(draw_.floor > 0.0) && !(noise_ > 0.0)) draw_.floor = 1.0;
+        std::vector<double> reaches(squares.size());
+        reach(squares.data(), weights.data(), n, noise_, draw_.floor, reaches.data());
+        draw_.mu = find_mu(reaches, static_cast<double>(in_.n) * static_cast<double>(n) /
+                                        static_cast<double>(n_candidates_));
+    }
+
+    // sum of min(1, a / mu) = wanted. Rows that are sure to be drawn leave fewer places to the
+    // others; a few rounds settle which ones they are.
+    static double find_mu(const std::vector<double>& reaches, double wanted) {
+        double mu = 0.0;
+        for (int round = 0; round < 4; ++round) {
+            double sum = 0.0, sure = 0.0;
+            for (const double a : reaches) {
+                const bool is_sure = round > 0 && a >= mu;
+                sure += is_sure ? 1.0 : 0.0;
+                sum += is_sure ? 0.0 : a;
+            }
+            if (!(sum > 0.0) || !(wanted > sure)) break;
+            mu = sum / (wanted - sure);
+        }
+        return mu > 0.0 ? mu : 1.0;
+    }
+
+    void scan(int64_t begin, int64_t end) {
+        Look look(*this);
+        uint32_t point[tile], coin[tile], rows[tile];
+        double reaches[tile], lift[tile];
+        uint8_t drawn[tile];
+        int64_t found = begin;
+        for (int64_t at = begin; at < end; at += tile) {
+            const int64_t n = std::min(tile, end - at);
+            candidate_words(stream(), static_cast<uint64_t>(at), n, point, coin);
+            for (int64_t i = 0; i < n; ++i) rows[i] = row_of(point[i], at + i);
+            look.run(rows, n);
+            reach(look.squares, look.weight, n, noise_, draw_.floor, reaches);
+            toss(reaches, coin, n, draw_.mu, lift, drawn);
+            // The place is written whether or not the row is drawn; it then stays or not.
+            for (int64_t i = 0; i < n; ++i) {
+                draw_.found[static_cast<size_t>(found)] = rows[i];
+                draw_.found_lift[static_cast<size_t>(found)] = lift[i];
+                found += drawn[i];
+            }
+        }
+        draw_.counts[static_cast<size_t>(begin / block_rows) + 1] = found - begin;
+    }
+
+    const DrawInput& in_;
+    Draw& draw_;
+    int64_t n_rows_, n_candidates_;
+    uint64_t length_;
+    double noise_;
+};
+
+}  // namespace
+
+void draw_rows(const DrawInput& input, Draw& draw, int n_threads) {
+    Drawing(input, draw).run(n_threads);
+}
+
+}  // namespace sglb

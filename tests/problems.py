@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 from sglb.bins import Bins
 from sglb.training_set import TrainingSet
 
-# Empty, single, around a vector register, around a tile (256) and around a block (8192) of rows.
+# Empty, single, around a vector register, around a tile (256) and around a block (2048) of rows.
 SMALL_SIZES = (0, 1, 2, 31, 32, 33, 100, 257)
-BLOCK_SIZES = (8191, 8192, 8193)
+BLOCK_SIZES = (2047, 2048, 2049, 8193)
 THREADS = (1, 2, 3, 8)
 
 sizes = st.sampled_from(SMALL_SIZES)

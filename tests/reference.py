@@ -87,12 +87,15 @@ def core_normals(seed, step, role, output, n):
     return out
 
 
-def stretch_rows(n_rows, n, seed, step, role):
-    """The row at a random point of each of n equal stretches of 0..n_rows, in 32.32 fixed point."""
-    length = (n_rows << 32) // n if n else 0
-    points = words(seed, step, role, 0, 0, n)[:, 0].tolist()
+def stretch_points(n_rows, points):
+    """The row at a point, a word, of each of len(points) equal stretches of 0..n_rows, in 32.32
+    fixed point.
+    """
+    length = (n_rows << 32) // len(points) if len(points) else 0
     whole, part = length >> 32, length & 0xFFFFFFFF
-    rows = [(k * length + whole * u + (part * u >> 32)) >> 32 for k, u in enumerate(points)]
+    rows = [
+        (k * length + whole * u + (part * u >> 32)) >> 32 for k, u in enumerate(points.tolist())
+    ]
     return np.array(rows, dtype=np.uint32)
 
 
@@ -164,7 +167,8 @@ def find_thresholds(x, max_bins, sample_rows, seed):
     n_rows, n_features = x.shape
     rows = np.arange(n_rows)
     if sample_rows < n_rows:
-        rows = stretch_rows(n_rows, sample_rows, seed, 0, THRESHOLDS)
+        points = words(seed, 0, THRESHOLDS, 0, 0, sample_rows)[:, 0]
+        rows = stretch_points(n_rows, points)
     thresholds = np.full((n_features, max_bins - 1), np.inf)
     n_thresholds = np.zeros(n_features, dtype=np.int32)
     for f in range(n_features):
@@ -242,21 +246,23 @@ def draw_rows(gradient, weight, sigma, begin, end, n, seed, step):
     """About n of the rows begin .. end, row i with chance min(1, a_i / mu).
 
     a = w sqrt(|g|^2 + K sigma^2 / w + floor^2), weights in units; floor is the mean |g| and mu
-    makes the chances add up to n, both on up to 1024 evenly spaced candidates. Of many rows only
-    2 n are candidates, one from each equal stretch.
+    makes the chances add up to n, both on evenly spaced pairs of up to 1024 candidates. Of many
+    rows only 2 n are candidates, one from each equal stretch.
     """
     unit_weight = weight_facts(weight, gradient.shape[1]).unit
     n_rows = end - begin
     n_candidates = min(n_rows, 2 * n)
-    candidates = begin + stretch_rows(n_rows, n_candidates, seed, step, ROWS).astype(np.int64)
-    coin = unit(words(seed, step, ROWS, 0, 0, n_candidates)[:, 1])
+    pairs = words(seed, step, ROWS, 0, 0, (n_candidates + 1) // 2).reshape(-1, 2)[:n_candidates]
+    point, coin = pairs[:, 0], unit(pairs[:, 1])
+    candidates = begin + stretch_points(n_rows, point).astype(np.int64)
     squares = np.zeros(n_candidates)
     for k in range(len(gradient)):
         squares += gradient[k, candidates] ** 2
     w = np.ones(n_candidates) if weight is None else weight[candidates] / unit_weight
     noise = sigma * sigma / unit_weight * len(gradient)
     n_pilot = min(n_candidates, 1024)
-    pilot = np.arange(n_pilot) * n_candidates // n_pilot
+    pilot = np.arange(n_pilot)
+    pilot = pilot // 2 * 2 * (n_candidates // n_pilot) + pilot % 2
     total, heavy = 0.0, 0.0  # one after the other, as the kernel adds
     for i in pilot.tolist():
         total += w[i] * math.sqrt(squares[i])
@@ -405,7 +411,7 @@ def unpack(packed):
 def candidate_score(q, w, leaf, depth, left, l2):
     """Sum over outputs and leaves of G^2 / (W + l2) on both sides; None if nothing is parted.
 
-    In single precision, in the kernel's order: pairs of leaves that the last split made, eight
+    In single precision, in the kernel's order: pairs of leaves that the last split made, four
     pairs at a time, output by output.
     """
     n_leaves, half = 1 << depth, (1 << depth) // 2
@@ -427,10 +433,10 @@ def candidate_score(q, w, leaf, depth, left, l2):
             / (divisor_left * divisor_right)
         )
     score = np.float32(0.0)
-    for first in range(0, len(pairs), 8):
+    for first in range(0, len(pairs), 4):
         part = np.float32(0.0)
         for share in shares:
-            for pair in pairs[first : first + 8]:
+            for pair in pairs[first : first + 4]:
                 for j in pair:
                     part += share[j]
         score += part

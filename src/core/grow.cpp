@@ -32,15 +32,15 @@ int grow(const GrowInput& in, Workspace& workspace, Split* splits, int n_threads
                               in.sigma,     in.largest_gradient, in.largest_hessian, in.newton,
                               in.rule.seed, in.rule.step};
     const Scales scales = quantise_scales(input);
-    workspace.packed.resize(static_cast<size_t>(rows.n * in.slopes.n_outputs));
-    quantise(input, scales, workspace.packed.data(), n_threads);
+    workspace.words.resize(static_cast<size_t>(rows.n * in.slopes.n_outputs));
+    quantise(input, scales, workspace.words.data(), n_threads);
     // Sums over a share of the rows are regularised by that share of l2.
     const double share = static_cast<double>(in.end - in.begin) /
                          static_cast<double>(in.slopes.n_rows) * workspace.draw.share;
     SearchRule scaled = in.rule;
     scaled.l2 = in.rule.l2 / scales.unit * scales.mass * share;
     return search(
-        {in.codes, workspace.packed.data(), rows.rows, rows.n, in.slopes.n_outputs, scaled},
+        {in.codes, workspace.words.data(), rows.rows, rows.n, in.slopes.n_outputs, scaled},
         workspace, splits, n_threads);
 }
 

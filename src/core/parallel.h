@@ -20,7 +20,7 @@ void set_interrupt_check(void (*check)());
 void parallel_for(int64_t n_tasks, int n_threads, const std::function<void(int64_t)>& task);
 
 // Rows are handled in blocks; work on fewer rows than this is not worth waking a thread for.
-inline constexpr int64_t block_rows = 8192;
+inline constexpr int64_t block_rows = 2048;
 
 // task(begin, end) over blocks of rows.
 template <class Task>

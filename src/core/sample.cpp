@@ -15,13 +15,18 @@ constexpr int64_t candidates_per_row = 2;
 // Rows that floor and mu are found on: the number of rows drawn follows to about 2 %.
 constexpr int64_t pilot_rows = 1024;
 
-SGLB_KERNEL void candidate_words(const Stream& stream, uint64_t first, int64_t n, uint32_t* point,
-                                 uint32_t* coin) {
+// Where in its stretch candidate k lies, and the number that decides whether it is drawn: words 0
+// and 1 of counter k / 2, or 2 and 3 if k is odd. These are the words of candidates first,
+// first + 1, first + 2 stride, first + 2 stride + 1, ...; `first` and n are even.
+SGLB_KERNEL void candidate_words(const Stream& stream, uint64_t first, uint64_t stride, int64_t n,
+                                 uint32_t* point, uint32_t* coin) {
     const Stream copy = stream;
-    for (int64_t i = 0; i < n; ++i) {
-        const Words w = words_at(copy, first + static_cast<uint64_t>(i));
-        point[i] = w[0];
-        coin[i] = w[1];
+    for (int64_t i = 0; i < n / 2; ++i) {
+        const Words w = words_at(copy, first / 2 + static_cast<uint64_t>(i) * stride);
+        point[2 * i] = w[0];
+        coin[2 * i] = w[1];
+        point[2 * i + 1] = w[2];
+        coin[2 * i + 1] = w[3];
     }
 }
 
@@ -111,19 +116,19 @@ class Drawing {
 
     Stream stream() const { return {in_.seed, in_.step, Role::rows, 0}; }
 
-    // floor and mu from evenly spaced candidates, added up one after the other.
+    // floor and mu from evenly spaced pairs of candidates, added up one after the other.
     void pilot() {
         const int64_t n = std::min(n_candidates_, pilot_rows);
+        const int64_t stride = n_candidates_ / n;  // in pairs
         std::vector<double> squares, weights;
         Look look(*this);
-        uint32_t rows[tile], point, coin;
+        uint32_t rows[tile], point[tile], coin[tile];
         for (int64_t at = 0; at < n; at += tile) {
             const int64_t count = std::min(tile, n - at);
-            for (int64_t i = 0; i < count; ++i) {
-                const int64_t k = (at + i) * n_candidates_ / n;
-                candidate_words(stream(), static_cast<uint64_t>(k), 1, &point, &coin);
-                rows[i] = row_of(point, k);
-            }
+            candidate_words(stream(), static_cast<uint64_t>(at * stride),
+                            static_cast<uint64_t>(stride), count + 1, point, coin);
+            for (int64_t i = 0; i < count; ++i)
+                rows[i] = row_of(point[i], (at + i) / 2 * 2 * stride + (at + i) % 2);
             look.run(rows, count);
             squares.insert(squares.end(), look.squares, look.squares + count);
             weights.insert(weights.end(), look.weight, look.weight + count);
@@ -167,7 +172,7 @@ class Drawing {
         int64_t found = begin;
         for (int64_t at = begin; at < end; at += tile) {
             const int64_t n = std::min(tile, end - at);
-            candidate_words(stream(), static_cast<uint64_t>(at), n, point, coin);
+            candidate_words(stream(), static_cast<uint64_t>(at), 1, n + 1, point, coin);
             for (int64_t i = 0; i < n; ++i) rows[i] = row_of(point[i], at + i);
             look.run(rows, n);
             reach(look.squares, look.weight, n, noise_, draw_.floor, reaches);

@@ -8,6 +8,7 @@
 #include "histogram.h"
 #include "noise.h"
 #include "parallel.h"
+#include "partition.h"
 
 namespace sglb {
 namespace {
@@ -24,7 +25,7 @@ constexpr int64_t serial_work = 60000;
 constexpr int64_t panel_groups = 8;
 // Scores of this many pairs of leaves are added up by one task. Part of the rule: sums of floats
 // depend on it.
-constexpr int64_t range_pairs = 8;
+constexpr int64_t range_pairs = 4;
 
 // A split made two leaves of one, `leaf` and `leaf + half`; the root stands alone.
 struct Pairs {
@@ -79,7 +80,8 @@ class Search {
     void prepare() {
         ws_.order.resize(static_cast<size_t>(in_.n));
         ws_.other_order.resize(static_cast<size_t>(in_.n));
-        ws_.words.assign(in_.packed, in_.packed + in_.n * in_.n_outputs);
+        if (in_.packed != ws_.words.data())
+            ws_.words.assign(in_.packed, in_.packed + in_.n * in_.n_outputs);
         ws_.other_words.resize(ws_.words.size());
         ws_.bits.resize(static_cast<size_t>(in_.n));
         for (int64_t i = 0; i < in_.n; ++i)
@@ -119,9 +121,13 @@ class Search {
                 const uint8_t* row = in_.codes.rows + in_.rows[i] * from_stride;
                 __builtin_prefetch(in_.codes.rows +
                                    in_.rows[std::min(i + ahead, end - 1)] * from_stride);
-                for (int64_t p = 0; p < n_panels_; ++p)
-                    std::memcpy(ws_.codes.data() + p * panel_size_ + i * stride_, row + p * stride_,
-                                static_cast<size_t>(std::min(stride_, from_stride - p * stride_)));
+                for (int64_t p = 0; p < n_panels_; ++p) {
+                    uint8_t* to = ws_.codes.data() + p * panel_size_ + i * stride_;
+                    const uint8_t* from = row + p * stride_;
+                    const int64_t width = std::min(stride_, from_stride - p * stride_);
+                    for (int64_t j = 0; j < width; j += group_features)
+                        std::memcpy(to + j, from + j, group_features);
+                }
             }
         });
         codes_ = ws_.codes.data();
@@ -256,7 +262,7 @@ class Search {
         for (int64_t c = 0; c < n_chunks_; ++c) add_rows(output, segment(c, leaf), groups, place);
     }
 
-    int64_t* part(int64_t build, int64_t chunk, int64_t n_builds) {
+    int64_t* part_of(int64_t build, int64_t chunk, int64_t n_builds) {
         return part_hist_.data() + ((chunk - 1) * n_builds + build) * panel_groups * group_size_;
     }
 
@@ -265,8 +271,9 @@ class Search {
         const Span groups = panel(build % n_panels_);
         const int64_t pair = build / n_panels_ % pairs.n, output = build / n_panels_ / pairs.n;
         const auto place = [&](int64_t group) {
-            return chunk == 0 ? hist(output, pair + pairs.half, group)
-                              : part(build, chunk, n_builds) + (group - groups.first) * group_size_;
+            return chunk == 0
+                       ? hist(output, pair + pairs.half, group)
+                       : part_of(build, chunk, n_builds) + (group - groups.first) * group_size_;
         };
         for (int64_t group = groups.first; group < groups.last; ++group)
             std::fill_n(place(group), group_size_, int64_t{0});
@@ -278,7 +285,7 @@ class Search {
             for (int64_t pair = range.first; pair < range.last; ++pair)
                 for (int64_t c = 1; c < n_chunks_; ++c) {
                     const int64_t build = (k * pairs.n + pair) * n_panels_ + group / panel_groups;
-                    add_histogram(part(build, c, n_builds) + group % panel_groups * group_size_,
+                    add_histogram(part_of(build, c, n_builds) + group % panel_groups * group_size_,
                                   hist(k, pair + pairs.half, group), group_size_);
                 }
     }
@@ -396,8 +403,8 @@ class Search {
         return place;
     }
 
-    // Every segment's rows in two parts: those going left from its beginning, those going right
-    // from its end. Sums do not care about the order within a part.
+    // Every segment's rows in two parts: those going left first. Sums do not care about the order
+    // within a part.
     void partition(const Split& split, int depth) {
         const int64_t n = int64_t{1} << depth;
         const int threads = in_.n < serial_rows ? 1 : n_threads_;
@@ -423,24 +430,10 @@ class Search {
         const auto low = split.low, span = static_cast<uint8_t>(split.high - split.low);
         for (int64_t i = 0; i < n; ++i)
             bits[i] = static_cast<uint8_t>(codes[order[i] * stride] - low) > span;
-        const int64_t n_left = move(order, other_order, bits, n);
+        const int64_t n_left = part(order, other_order, bits, n);
         for (int64_t k = 0; k < in_.n_outputs; ++k)
-            move(words + k * in_.n, other_words + k * in_.n, bits, n);
+            part(words + k * in_.n, other_words + k * in_.n, bits, n);
         return n_left;
-    }
-
-    template <class T>
-    static int64_t move(const T* __restrict from, T* __restrict to, const uint8_t* __restrict bits,
-                        int64_t n) {
-        int64_t left = 0;
-        for (int64_t i = 0; i < n; ++i) {
-            // Which way a row goes cannot be predicted, so no branch may depend on it. Of the i
-            // rows before, i - left went right: the next place there is n - 1 - (i - left).
-            const int64_t right = bits[i];
-            to[left + (-right & (n - 1 - i))] = from[i];
-            left += 1 - right;
-        }
-        return left;
     }
 
     const SearchInput& in_;

@@ -47,7 +47,7 @@ struct SearchRule {
 
 struct SearchInput {
     Codes codes;
-    const int64_t* packed;  // [n_outputs * n]
+    const int64_t* packed;  // [n_outputs * n], may be the workspace's words
     const uint32_t* rows;   // [n] rows the words belong to, or null for 0 .. n-1
     int64_t n;
     int64_t n_outputs;
@@ -58,7 +58,7 @@ struct SearchInput {
 struct Workspace {
     Draw draw;
     std::vector<uint32_t> order, other_order;
-    std::vector<int64_t> packed, words, other_words;
+    std::vector<int64_t> words, other_words;
     std::vector<uint8_t> codes, bits;
     std::vector<int64_t> hist;
     std::vector<float> scores;

@@ -4,6 +4,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from sglb.bins import Bins
+from sglb.ensemble import Ensemble
+from sglb.structure import Structure
 from sglb.training_set import TrainingSet
 
 # Empty, single, around a vector register, around a tile (256) and around a block (2048) of rows.
@@ -84,3 +86,18 @@ def make_problem(rng, n_rows=500, n_features=6, *, weighted=False, max_bins=16, 
         y = np.digitize(signal, np.quantile(signal, np.arange(1, n_outputs) / n_outputs))
     weight = make_weight(rng, n_rows) if weighted else None
     return X, bins, TrainingSet.build(bins.encode(X), bins.n_codes, y.astype(float), weight)
+
+
+MAX_DEPTH = 4  # of the trees of a random chain
+
+
+def make_ensemble(rng, n_trees, n_outputs=1, n_features=6):
+    """A chain of random trees, shrunk by another factor at each step."""
+    bins = Bins.fit(make_table(rng, 100, n_features), 16)
+    ensemble = Ensemble(bins, MAX_DEPTH, rng.normal(size=n_outputs))
+    for _ in range(n_trees):
+        depth = rng.integers(0, MAX_DEPTH + 1)
+        structure = Structure(*make_splits(rng, bins.n_codes, depth))
+        values = rng.normal(size=(1 << depth, n_outputs))
+        ensemble.append(structure, values, rng.random(depth), rng.uniform(0.7, 1.0))
+    return ensemble

@@ -1,6 +1,7 @@
-"""NumPy twins of the loss kernels: gradient and second derivative, straight from the formulas.
+"""NumPy twins of the loss and link kernels, straight from the formulas.
 
-y (n,), z (n,) or (n, n_classes). Each takes its loss's parameters by name.
+Losses: gradient and second derivative, y (n,), z (n,) or (n, n_classes); each takes its loss's
+parameters by name. Links: predictions (n, n_columns) of z (n_outputs, n).
 """
 
 import numpy as np
@@ -65,3 +66,31 @@ def welsch(y, z, scale):
     r = z - y
     t = r / scale
     return r * np.exp(-(t**2)), (1 - 2 * t**2) * np.exp(-(t**2))
+
+
+def identity_link(z, parameter):
+    return z.T
+
+
+def sigmoid_link(z, width):
+    """Both probabilities; a quotient beyond the range of doubles is flat anyway."""
+    with np.errstate(over="ignore"):
+        return np.stack([expit(-z[0] / width), expit(z[0] / width)], axis=1)
+
+
+def softmax_link(z, parameter):
+    """The distance of two scores may leave the range of doubles, where nothing is left to tell."""
+    with np.errstate(over="ignore"):
+        return softmax_of(z.T, axis=1)
+
+
+def exponential_link(z, limit):
+    return (np.exp(np.minimum(z, limit)) * (1 + np.maximum(z - limit, 0))).T
+
+
+LINKS = {
+    "identity": identity_link,
+    "sigmoid": sigmoid_link,
+    "softmax": softmax_link,
+    "exponential": exponential_link,
+}

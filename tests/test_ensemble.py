@@ -6,24 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import reference
-from problems import THREADS, generators, make_splits, make_table
+from problems import THREADS, generators, make_ensemble, make_table
 from sglb.bins import Bins
 from sglb.ensemble import Ensemble
 from sglb.structure import Structure
-
-MAX_DEPTH = 4
-
-
-def make_ensemble(rng, n_trees, n_outputs=1, n_features=6):
-    """A chain of random trees, shrunk by another factor at each step."""
-    bins = Bins.fit(make_table(rng, 100, n_features), 16)
-    ensemble = Ensemble(bins, MAX_DEPTH, rng.normal(size=n_outputs))
-    for _ in range(n_trees):
-        depth = rng.integers(0, MAX_DEPTH + 1)
-        structure = Structure(*make_splits(rng, bins.n_codes, depth))
-        values = rng.normal(size=(1 << depth, n_outputs))
-        ensemble.append(structure, values, rng.random(depth), rng.uniform(0.7, 1.0))
-    return ensemble
 
 
 def state(ensemble, X, k):

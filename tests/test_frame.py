@@ -274,3 +274,30 @@ def test_weights_become_float64_and_none_stays_none():
     weight = read_weight(pd.Series([1, 2, 3]), X3)
     assert weight is not None
     assert weight.dtype == np.float64
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i8", "u1", "?", ">f8", "f2"])
+def test_prediction_reads_an_array_as_fit_does(dtype):
+    x = np.array([[1, 0], [0, 1], [1, 1]], dtype=dtype)
+    fitted = Reader().fit(x)
+    for row in (x[:1], x, x[::2], np.asfortranarray(x)):
+        found = fitted.read(row)
+        assert found.dtype == fitted.values_.dtype
+        assert np.array_equal(found, row.astype(float))
+        assert np.shares_memory(found, row) == (dtype not in (">f8", "f2"))
+
+
+def test_prediction_checks_an_array_that_looks_ready():
+    fitted = Reader().fit(np.ones((3, 2)))
+    with pytest.raises(ValueError, match="expecting 2 features"):
+        fitted.read(np.ones((1, 3)))
+    with pytest.raises(ValueError, match="infinity in column 1, row 0"):
+        fitted.read(np.array([[1.0, np.inf]]))
+    with pytest.raises(ValueError, match="infinity in column 0, row 1"):
+        fitted.read(np.array([[1.0, NAN], [-np.inf, np.inf]]))
+    assert np.isnan(fitted.read(np.array([[1.0, NAN]]))[0, 1])
+    largest = np.full((100, 2), np.finfo(np.float64).max)
+    assert fitted.read(largest) is largest
+    named = Reader().fit(pd.DataFrame({"a": [1.0], "b": [2.0]}))
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        named.read(np.ones((1, 2)))

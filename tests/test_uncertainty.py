@@ -1,14 +1,18 @@
 """Uncertainty from draws: formulas by hand, and what they say on data."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from problems import THREADS, generators, make_ensemble, make_table
 from sglb import SGLBClassifier, SGLBRegressor
+from sglb.losses.links import Link
 from sglb.posterior import virtual_states
-from sglb.uncertainty import entropy, of_means, of_probabilities
+from sglb.uncertainty import Uncertainty, entropy, of_means, of_probabilities
 
 LOG2 = np.log(2.0)
 
@@ -143,3 +147,133 @@ def test_a_wrong_number_of_states_is_refused(wrong):
     model = SGLBRegressor(**HOT).fit(X, y)
     with pytest.raises(ValueError, match="n_states="):
         model.predict_uncertainty(X, n_states=wrong)
+
+
+# --- in the core: one traversal, no draws held ---
+
+
+def draws_of(states, X, name, parameter, n_columns):
+    """Predictions of each state, (n_states, n_rows, n_columns), by the link alone."""
+    return np.stack([Link(name, parameter).columns(raw, n_columns) for raw in states.predict(X)])
+
+
+@given(
+    generators,
+    st.sampled_from([0, 1, 8, 9, 256, 257]),
+    st.integers(1, 4),
+    st.lists(st.integers(0, 20), min_size=1, max_size=8).map(sorted),
+    st.sampled_from([0.01, 1.0, 1e300]),
+)
+def test_entropies_of_the_core_equal_those_of_the_draws(rng, n_rows, n_outputs, numbers, reach):
+    ensemble = make_ensemble(rng, 20, n_outputs)
+    ensemble.values[:] *= reach
+    X = make_table(rng, n_rows, 6)
+    states = ensemble.states(numbers)
+    n_classes = max(n_outputs, 2)
+    link = ("sigmoid", 0.5) if n_outputs == 1 else ("softmax", 1.0)
+    found = Uncertainty(*states.entropies(X, *link, n_classes))
+    expected = of_probabilities(draws_of(states, X, *link, n_classes))
+    np.testing.assert_allclose(found.mean, expected.mean, rtol=1e-14, atol=1e-300)
+    for part in ("knowledge", "data", "total"):
+        np.testing.assert_allclose(getattr(found, part), getattr(expected, part), atol=1e-14)
+        assert (getattr(found, part) >= 0.0).all()
+    assert np.array_equal(found.total - found.data, found.knowledge)
+
+
+@given(
+    generators,
+    st.sampled_from([0, 1, 8, 9, 256, 257]),
+    st.integers(1, 3),
+    st.lists(st.integers(0, 20), min_size=1, max_size=8).map(sorted),
+    st.sampled_from(["identity", "exponential"]),
+)
+def test_moments_of_the_core_equal_those_of_the_draws(rng, n_rows, n_outputs, numbers, name):
+    states = make_ensemble(rng, 20, n_outputs).states(numbers)
+    X = make_table(rng, n_rows, 6)
+    mean, variance = states.moments(X, name, 3.0)
+    draws = draws_of(states, X, name, 3.0, n_outputs)
+    np.testing.assert_allclose(mean, draws.mean(axis=0), rtol=1e-13, atol=1e-13)
+    np.testing.assert_allclose(variance, draws.var(axis=0), rtol=1e-11, atol=1e-13)
+
+
+@pytest.mark.parametrize("n_outputs", [1, 3])
+def test_more_states_than_a_product_can_hold_are_added_up_in_groups(n_outputs):
+    rng = np.random.default_rng(0)
+    states = make_ensemble(rng, 20, n_outputs).states([20] * 1501)
+    X = make_table(rng, 10, 6)
+    link = ("sigmoid", 1e6, 2) if n_outputs == 1 else ("softmax", 1.0, 3)
+    mean, knowledge, data, total = states.entropies(X, *link)
+    np.testing.assert_allclose(mean, draws_of(states, X, *link)[0], rtol=1e-12)
+    np.testing.assert_allclose(data, entropy(mean), rtol=1e-12)
+    np.testing.assert_allclose(total, entropy(mean), rtol=1e-12)
+    np.testing.assert_allclose(knowledge, 0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_outputs", [1, 3])
+def test_uncertainty_does_not_depend_on_threads(n_outputs):
+    rng = np.random.default_rng(1)
+    states = make_ensemble(rng, 60, n_outputs).states([31, 40, 50, 55, 60])
+    X = make_table(rng, 9001, 6)
+    link = ("sigmoid", 1.0, 2) if n_outputs == 1 else ("softmax", 1.0, 3)
+    entropies = states.entropies(X, *link)
+    moments = states.moments(X, "identity", 1.0)
+    for n_threads in THREADS:
+        for one, other in zip(states.entropies(X, *link, n_threads), entropies, strict=True):
+            assert np.array_equal(one, other)
+        for one, other in zip(states.moments(X, "identity", 1.0, n_threads), moments, strict=True):
+            assert np.array_equal(one, other)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_estimators_give_what_their_draws_say(n_classes):
+    X, y = gap_data()
+    labels = np.digitize(y, np.quantile(y, np.arange(1, n_classes) / n_classes))
+    model = SGLBClassifier(**HOT, temperature=0.1, shrink_rate=0.01).fit(X, labels)
+    staged = list(model.staged_predict_proba(X))
+    draws = np.stack([staged[k - 1] for k in virtual_states(300, 5)])
+    for part, expected in zip(
+        model.predict_uncertainty(X, n_states=5), of_probabilities(draws), strict=True
+    ):
+        np.testing.assert_allclose(part, expected, atol=1e-9)
+
+
+def test_a_users_own_link_is_followed():
+    class Squared:
+        def loss(self, y, raw):
+            return 0.5 * (raw - y) ** 2
+
+        def gradient(self, y, raw):
+            return raw - y
+
+        def link(self, raw):
+            return 2.0 * raw
+
+    X, y = gap_data(100)
+    model = SGLBRegressor(**HOT, loss=Squared()).fit(X, y)
+    assert np.array_equal(model.predict(X), 2.0 * model.predict_raw(X))
+    staged = list(model.staged_predict(X))
+    draws = np.stack([staged[k - 1] for k in virtual_states(300, 3)])
+    parts = model.predict_uncertainty(X, n_states=3)
+    np.testing.assert_allclose(parts.mean, draws.mean(axis=0), atol=1e-9)
+    np.testing.assert_allclose(parts.knowledge, draws.var(axis=0), atol=1e-9)
+
+
+def test_the_draws_of_many_states_are_never_held():
+    X, y = gap_data()
+    model = SGLBClassifier(**HOT).fit(X, y > 1)
+    rows = np.repeat(X, 50, axis=0)
+    model.predict_uncertainty(rows[:10], n_states=100)
+    tracemalloc.start()
+    model.predict_uncertainty(rows, n_states=100)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    # NumPy reports its arrays: five numbers a row are returned; draws would be 200.
+    assert peak < 10 * 8 * len(rows)
+
+
+def test_what_is_no_probability_has_no_entropy():
+    states = make_ensemble(np.random.default_rng(0), 5, 2).states([5])
+    with pytest.raises(ValueError, match="probabilities"):
+        states.entropies(np.zeros((3, 6)), "identity", 1.0, 2)
+    with pytest.raises(ValueError, match="mean must be"):
+        states.entropies(np.zeros((3, 6)), "softmax", 1.0, 3)

@@ -16,6 +16,7 @@
 #include "ensemble.h"
 #include "grow.h"
 #include "leaves.h"
+#include "links.h"
 #include "losses.h"
 #include "noise.h"
 #include "parallel.h"
@@ -472,41 +473,119 @@ Trees trees_of(const In<int32_t, 2>& features, const In<uint8_t, 2>& lows,
 }
 
 States states_of(const In<int64_t, 1>& ends, const In<double, 1>& factors,
-                 const In<double, 1>& offset, const Trees& trees, int64_t n_out) {
+                 const In<double, 1>& offset, const Trees& trees) {
     const States states{length(ends, 0), ends.data(), factors.data(), offset.data()};
-    require(length(factors, 0) == states.n_states && length(offset, 0) == trees.n_outputs &&
-                n_out == states.n_states * trees.n_outputs,
-            "ends and factors must be (S,), offset (K,), out (S * K, N)");
+    require(length(factors, 0) == states.n_states && length(offset, 0) == trees.n_outputs,
+            "ends and factors must be (S,), offset (K,)");
     for (int64_t s = 0; s < states.n_states; ++s)
         require(ends.data()[s] >= (s ? ends.data()[s - 1] : 0) && ends.data()[s] <= trees.n_trees,
                 "ends must rise within 0..T");
     return states;
 }
 
-void py_predict(AnyMatrix x, In<double, 2> thresholds, In<int32_t, 1> n_thresholds,
-                In<int32_t, 2> features, In<uint8_t, 2> lows, In<uint8_t, 2> highs,
-                In<int32_t, 1> depths, In<double, 3> values, In<int64_t, 1> ends,
-                In<double, 1> factors, In<double, 1> offset, Array<double, 2> out, int n_threads) {
-    check_thresholds(thresholds, n_thresholds, length(x, 1));
-    require(out.shape(1) == x.shape(0), "out must be (S * K, N)");
-    const Trees trees = trees_of(features, lows, highs, depths, values, length(x, 1));
-    const States states = states_of(ends, factors, offset, trees, length(out, 0));
-    const Table table = table_of(x);
+// A predictor and the arrays it points to.
+struct PredictorObject {
+    In<double, 2> thresholds;
+    In<double, 3> values;
+    Predictor predictor;
+
+    PredictorObject(In<double, 2> thresholds, In<int32_t, 1> n_thresholds, In<int32_t, 2> features,
+                    In<uint8_t, 2> lows, In<uint8_t, 2> highs, In<int32_t, 1> depths,
+                    In<double, 3> values, In<int64_t, 1> ends, In<double, 1> factors,
+                    In<double, 1> offset)
+        : thresholds(thresholds),
+          values(values),
+          predictor(make(thresholds, n_thresholds,
+                         trees_of(features, lows, highs, depths, values, length(thresholds, 0)),
+                         ends, factors, offset)) {}
+
+    static Predictor make(const In<double, 2>& thresholds, const In<int32_t, 1>& n_thresholds,
+                          const Trees& trees, const In<int64_t, 1>& ends,
+                          const In<double, 1>& factors, const In<double, 1>& offset) {
+        check_thresholds(thresholds, n_thresholds, length(thresholds, 0));
+        return Predictor(thresholds.data(), n_thresholds.data(), length(thresholds, 0),
+                         length(thresholds, 1), trees, states_of(ends, factors, offset, trees));
+    }
+
+    Table table(const AnyMatrix& x) const {
+        require(length(x, 1) == predictor.n_features(), "x must be (N, F)");
+        return table_of(x);
+    }
+};
+
+void py_predict(const PredictorObject& object, AnyMatrix x, Array<double, 2> out, int n_threads) {
+    const Predictor& predictor = object.predictor;
+    require(out.shape(1) == x.shape(0) &&
+                length(out, 0) == predictor.n_states() * predictor.n_outputs(),
+            "out must be (S * K, N)");
+    const Table table = object.table(x);
     nb::gil_scoped_release release;
-    predict(table, thresholds.data(), n_thresholds.data(), length(thresholds, 1), trees, states,
-            out.data(), n_threads);
+    predictor.raw(table, out.data(), n_threads);
 }
 
-void py_predict_codes(In<uint8_t, 2> columns, In<int32_t, 2> features, In<uint8_t, 2> lows,
-                      In<uint8_t, 2> highs, In<int32_t, 1> depths, In<double, 3> values,
-                      In<int64_t, 1> ends, In<double, 1> factors, In<double, 1> offset,
-                      Array<double, 2> out, int n_threads) {
-    require(out.shape(1) == columns.shape(1), "out must be (S * K, N)");
-    const Trees trees = trees_of(features, lows, highs, depths, values, length(columns, 0));
-    const States states = states_of(ends, factors, offset, trees, length(out, 0));
+void py_predict_codes(const PredictorObject& object, In<uint8_t, 2> columns, Array<double, 2> out,
+                      int n_threads) {
+    const Predictor& predictor = object.predictor;
+    require(length(columns, 0) == predictor.n_features(), "columns must be (F, N)");
+    require(out.shape(1) == columns.shape(1) &&
+                length(out, 0) == predictor.n_states() * predictor.n_outputs(),
+            "out must be (S * K, N)");
     nb::gil_scoped_release release;
-    predict_codes(columns.data(), length(columns, 0), length(columns, 1), trees, states, out.data(),
-                  n_threads);
+    predictor.raw_of_codes(columns.data(), length(columns, 1), out.data(), n_threads);
+}
+
+void py_predict_linked(const PredictorObject& object, AnyMatrix x, const std::string& link,
+                       double parameter, Array<double, 2> out, int n_threads) {
+    const Predictor& predictor = object.predictor;
+    const Link kernel = find_link(link, parameter);
+    require(out.shape(0) == x.shape(0) && predictor.n_states() == 1 &&
+                kernel.fits(predictor.n_outputs(), length(out, 1)),
+            "out must be (N, C) with a column for each prediction of one state");
+    const Table table = object.table(x);
+    nb::gil_scoped_release release;
+    predictor.linked(table, kernel, length(out, 1), out.data(), n_threads);
+}
+
+void py_predict_entropies(const PredictorObject& object, AnyMatrix x, const std::string& link,
+                          double parameter, Array<double, 2> mean, Array<double, 1> knowledge,
+                          Array<double, 1> data, Array<double, 1> total, int n_threads) {
+    const Predictor& predictor = object.predictor;
+    const Link kernel = find_link(link, parameter);
+    const size_t n = x.shape(0);
+    require(kernel.of_classes() && predictor.n_states() > 0,
+            "entropies need probabilities of at least one state");
+    require(mean.shape(0) == n && length(mean, 1) > 1 &&
+                kernel.fits(predictor.n_outputs(), length(mean, 1)) && knowledge.shape(0) == n &&
+                data.shape(0) == n && total.shape(0) == n,
+            "mean must be (N, C), knowledge, data and total (N,)");
+    const Table table = object.table(x);
+    nb::gil_scoped_release release;
+    predictor.entropies(table, kernel, {mean.data(), knowledge.data(), data.data(), total.data()},
+                        n_threads);
+}
+
+void py_predict_variance(const PredictorObject& object, AnyMatrix x, const std::string& link,
+                         double parameter, Array<double, 2> mean, Array<double, 2> variance,
+                         int n_threads) {
+    const Predictor& predictor = object.predictor;
+    const Link kernel = find_link(link, parameter);
+    require(mean.shape(0) == x.shape(0) && same_shape(mean, variance) && predictor.n_states() > 0 &&
+                kernel.fits(predictor.n_outputs(), length(mean, 1)) &&
+                length(mean, 1) == predictor.n_outputs(),
+            "mean and variance must be (N, K)");
+    const Table table = object.table(x);
+    nb::gil_scoped_release release;
+    predictor.variance(table, kernel, {mean.data(), variance.data()}, n_threads);
+}
+
+void py_link(const std::string& link, double parameter, In<double, 2> raw, Array<double, 2> out,
+             int n_threads) {
+    const Link kernel = find_link(link, parameter);
+    require(out.shape(0) == raw.shape(1) && kernel.fits(length(raw, 0), length(out, 1)),
+            "raw must be (K, N), out (N, C)");
+    nb::gil_scoped_release release;
+    link_scores(kernel, raw.data(), length(raw, 0), length(raw, 1), length(out, 1), out.data(),
+                n_threads);
 }
 
 void check_signals() {
@@ -518,6 +597,7 @@ void check_signals() {
 
 NB_MODULE(_core, m) {
     set_interrupt_check(check_signals);
+    nb::set_leak_warnings(false);  // a fitted model may outlive the interpreter's last module
     nb::class_<Workspace>(m, "Workspace").def(nb::init<>());
     nb::class_<SlopesObject>(m, "Slopes")
         .def(nb::init<In<double, 2>, MaybeMatrix<double>>(), "gradient"_array,
@@ -525,6 +605,12 @@ NB_MODULE(_core, m) {
         .def(nb::init<const std::string&, std::pair<double, double>, In<double, 1>, In<double, 2>,
                       bool>(),
              "loss"_a, "parameters"_a, "y"_array, "raw"_array, "newton"_a);
+    nb::class_<PredictorObject>(m, "Predictor")
+        .def(
+            nb::init<In<double, 2>, In<int32_t, 1>, In<int32_t, 2>, In<uint8_t, 2>, In<uint8_t, 2>,
+                     In<int32_t, 1>, In<double, 3>, In<int64_t, 1>, In<double, 1>, In<double, 1>>(),
+            "thresholds"_array, "n_thresholds"_array, "features"_array, "lows"_array, "highs"_array,
+            "depths"_array, "values"_array, "ends"_array, "factors"_array, "offset"_array);
     m.def("available_threads", &available_threads);
     m.def("words", &py_words, "seed"_a, "step"_a, "role"_a, "output"_a, "first"_a, "out"_array);
     m.def("normals", &py_normals, "seed"_a, "step"_a, "role"_a, "output"_a, "first"_a, "out"_array,
@@ -561,10 +647,15 @@ NB_MODULE(_core, m) {
           "highs"_array, "out"_array, "n_threads"_a);
     m.def("add_tree", &py_add_tree, "columns"_array, "features"_array, "lows"_array, "highs"_array,
           "values"_array, "shrink"_a, "offset"_array, "raw"_array, "n_threads"_a);
-    m.def("predict", &py_predict, "x"_array, "thresholds"_array, "n_thresholds"_array,
-          "features"_array, "lows"_array, "highs"_array, "depths"_array, "values"_array,
-          "ends"_array, "factors"_array, "offset"_array, "out"_array, "n_threads"_a);
-    m.def("predict_codes", &py_predict_codes, "columns"_array, "features"_array, "lows"_array,
-          "highs"_array, "depths"_array, "values"_array, "ends"_array, "factors"_array,
-          "offset"_array, "out"_array, "n_threads"_a);
+    m.def("link", &py_link, "link"_a, "parameter"_a, "raw"_array, "out"_array, "n_threads"_a);
+    m.def("predict", &py_predict, "predictor"_a, "x"_array, "out"_array, "n_threads"_a);
+    m.def("predict_codes", &py_predict_codes, "predictor"_a, "columns"_array, "out"_array,
+          "n_threads"_a);
+    m.def("predict_linked", &py_predict_linked, "predictor"_a, "x"_array, "link"_a, "parameter"_a,
+          "out"_array, "n_threads"_a);
+    m.def("predict_entropies", &py_predict_entropies, "predictor"_a, "x"_array, "link"_a,
+          "parameter"_a, "mean"_array, "knowledge"_array, "data"_array, "total"_array,
+          "n_threads"_a);
+    m.def("predict_variance", &py_predict_variance, "predictor"_a, "x"_array, "link"_a,
+          "parameter"_a, "mean"_array, "variance"_array, "n_threads"_a);
 }

@@ -14,33 +14,6 @@
 namespace sglb {
 namespace {
 
-// Calls f(pointer of the table's type).
-template <class F>
-void with_type(const Table& x, F&& f) {
-    switch (x.type) {
-        case Type::f32:
-            return f(static_cast<const float*>(x.data));
-        case Type::f64:
-            return f(static_cast<const double*>(x.data));
-        case Type::i8:
-            return f(static_cast<const int8_t*>(x.data));
-        case Type::i16:
-            return f(static_cast<const int16_t*>(x.data));
-        case Type::i32:
-            return f(static_cast<const int32_t*>(x.data));
-        case Type::i64:
-            return f(static_cast<const int64_t*>(x.data));
-        case Type::u8:
-            return f(static_cast<const uint8_t*>(x.data));
-        case Type::u16:
-            return f(static_cast<const uint16_t*>(x.data));
-        case Type::u32:
-            return f(static_cast<const uint32_t*>(x.data));
-        case Type::u64:
-            return f(static_cast<const uint64_t*>(x.data));
-    }
-}
-
 // Numbers in the order of their bits: negative ones reversed, sign flipped. Single precision needs
 // half as many digits.
 uint64_t to_key(double x) {

@@ -18,6 +18,33 @@ struct Table {
     int64_t row_stride, feature_stride;
 };
 
+// Calls f(pointer of the table's type).
+template <class F>
+void with_type(const Table& x, F&& f) {
+    switch (x.type) {
+        case Type::f32:
+            return f(static_cast<const float*>(x.data));
+        case Type::f64:
+            return f(static_cast<const double*>(x.data));
+        case Type::i8:
+            return f(static_cast<const int8_t*>(x.data));
+        case Type::i16:
+            return f(static_cast<const int16_t*>(x.data));
+        case Type::i32:
+            return f(static_cast<const int32_t*>(x.data));
+        case Type::i64:
+            return f(static_cast<const int64_t*>(x.data));
+        case Type::u8:
+            return f(static_cast<const uint8_t*>(x.data));
+        case Type::u16:
+            return f(static_cast<const uint16_t*>(x.data));
+        case Type::u32:
+            return f(static_cast<const uint32_t*>(x.data));
+        case Type::u64:
+            return f(static_cast<const uint64_t*>(x.data));
+    }
+}
+
 // Thresholds of every feature, found on at most sample_rows rows.
 // OUT thresholds [n_features * (max_bins - 1)], increasing, padded with +infinity; n_thresholds.
 void find_thresholds(const Table& x, int max_bins, int64_t sample_rows, uint64_t seed,

@@ -28,9 +28,8 @@ SGLB_INLINE double absolute(double a) {
     return std::bit_cast<double>(std::bit_cast<uint64_t>(a) & 0x7fffffffffffffffULL);
 }
 
-// e^x; arguments are clamped to [-708, 709], where the result is a normal double.
-SGLB_INLINE double exponential(double x) {
-    x = minimum(maximum(x, -708.0), 709.0);
+// e^x for -708 <= x <= 709, where the result is a normal double.
+SGLB_INLINE double exponential_within(double x) {
     const double shifted = x * 1.4426950408889634074 + round_magic;  // x / ln 2
     const double n = shifted - round_magic;
     // ln 2 in two pieces: the first has 32 bits, so n * ln2_high is exact.
@@ -48,9 +47,14 @@ SGLB_INLINE double exponential(double x) {
     const double p1213 = r * (1.0 / 6227020800.0) + 1.0 / 479001600.0;
     const double tail = (p45 * r2 + p23) + r4 * (p89 * r2 + p67) + r8 * (p1213 * r2 + p1011);
     const double p = tail * r2 + r + 1.0;
-    // Multiply by 2^n through the exponent field.
-    const uint64_t k = std::bit_cast<uint64_t>(shifted) - std::bit_cast<uint64_t>(round_magic);
+    // Multiply by 2^n through the exponent field; the low bits of round_magic are zero.
+    const uint64_t k = std::bit_cast<uint64_t>(shifted);
     return std::bit_cast<double>(std::bit_cast<uint64_t>(p) + (k << 52));
+}
+
+// e^x; arguments are clamped to the range above.
+SGLB_INLINE double exponential(double x) {
+    return exponential_within(minimum(maximum(x, -708.0), 709.0));
 }
 
 // ln x for positive normal x.

@@ -35,6 +35,27 @@ class Slopes:
         self, loss: str, parameters: tuple[float, float], y: Floats, raw: Floats, newton: bool
     ) -> None: ...
 
+class Predictor:
+    """S states of a chain, ready for prediction. Holds on to thresholds and values.
+
+    State s is factors[s] times the one before it plus the trees from its end to ends[s], values
+    (T, 2^D, K) weighted as they are there; offset (K,) is added to every state.
+    """
+
+    def __init__(
+        self,
+        thresholds: Floats,
+        n_thresholds: Ints,
+        features: Ints,
+        lows: Bytes,
+        highs: Bytes,
+        depths: Ints,
+        values: Floats,
+        ends: NDArray[np.int64],
+        factors: Floats,
+        offset: Floats,
+    ) -> None: ...
+
 def available_threads() -> int:
     """Cores this process may use: affinity, cgroup quota and OMP_NUM_THREADS considered."""
 
@@ -242,38 +263,46 @@ def add_tree(
 ) -> None:
     """raw <- offset + shrink * (raw - offset) + tree: IN/OUT raw (K, N)."""
 
-def predict(
-    x: NDArray[Any],
-    thresholds: Floats,
-    n_thresholds: Ints,
-    features: Ints,
-    lows: Bytes,
-    highs: Bytes,
-    depths: Ints,
-    values: Floats,
-    ends: NDArray[np.int64],
-    factors: Floats,
-    offset: Floats,
-    out: Floats,
-    n_threads: int,
-) -> None:
-    """States of a chain at raw feature values x (N, F): OUT out (S * K, N).
+def link(link: str, parameter: float, raw: Floats, out: Floats, n_threads: int) -> None:
+    """Predictions from raw scores (K, N): OUT out (N, C), C = K, or 2 for both sigmoids of a score.
 
-    State s is factors[s] times the one before it plus the trees from its end to ends[s], values
-    (T, 2^D, K) weighted as they are there; offset (K,) is added to every state.
+    Links: identity, sigmoid (of raw / parameter), softmax, exponential (straight from there on).
     """
 
-def predict_codes(
-    columns: Bytes,
-    features: Ints,
-    lows: Bytes,
-    highs: Bytes,
-    depths: Ints,
-    values: Floats,
-    ends: NDArray[np.int64],
-    factors: Floats,
-    offset: Floats,
-    out: Floats,
+def predict(predictor: Predictor, x: NDArray[Any], out: Floats, n_threads: int) -> None:
+    """Raw scores of all states at feature values x (N, F): OUT out (S * K, N)."""
+
+def predict_codes(predictor: Predictor, columns: Bytes, out: Floats, n_threads: int) -> None:
+    """The same at codes (F, N): OUT out (S * K, N)."""
+
+def predict_linked(
+    predictor: Predictor, x: NDArray[Any], link: str, parameter: float, out: Floats, n_threads: int
+) -> None:
+    """`predict` of a single state, then `link`: OUT out (N, C)."""
+
+def predict_entropies(
+    predictor: Predictor,
+    x: NDArray[Any],
+    link: str,
+    parameter: float,
+    mean: Floats,
+    knowledge: Floats,
+    data: Floats,
+    total: Floats,
     n_threads: int,
 ) -> None:
-    """The same at codes (F, N): OUT out (S * K, N)."""
+    """Mean class probabilities of the states and the parts of their entropy in nats.
+
+    OUT mean (N, C), knowledge, data, total (N,).
+    """
+
+def predict_variance(
+    predictor: Predictor,
+    x: NDArray[Any],
+    link: str,
+    parameter: float,
+    mean: Floats,
+    variance: Floats,
+    n_threads: int,
+) -> None:
+    """Mean and variance of the predictions of the states: OUT mean, variance (N, K)."""

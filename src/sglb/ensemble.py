@@ -205,29 +205,58 @@ class States:
     """
 
     def __init__(self, ensemble: Ensemble, numbers: Sequence[int]) -> None:
-        self.ensemble = ensemble
-        self._ends = np.array(numbers, dtype=np.int64)
+        self.n_states = len(numbers)
+        self.n_outputs = ensemble.n_outputs
         last = numbers[-1] if len(numbers) else 0
         trees = {name: array[:last] for name, array in ensemble.arrays().items()}
         pieces = list(pairwise([0, *numbers]))
         weights = [ensemble.weights(end, first) for first, end in pieces]
-        self._factors = np.array([trees["shrinks"][a:b].prod() for a, b in pieces])
-        folded = trees["values"] * np.concatenate([np.ones(0), *weights])[:, None, None]
-        self._trees = trees["features"], trees["lows"], trees["highs"], trees["depths"], folded
+        self._predictor = _core.Predictor(
+            ensemble.bins.thresholds,
+            ensemble.bins.n_thresholds,
+            trees["features"],
+            trees["lows"],
+            trees["highs"],
+            trees["depths"],
+            trees["values"] * np.concatenate([np.ones(0), *weights])[:, None, None],
+            np.array(numbers, dtype=np.int64),
+            np.array([trees["shrinks"][a:b].prod() for a, b in pieces]),
+            ensemble.offset,
+        )
 
     def predict(self, X: NDArray[Any], n_threads: int = 1) -> Floats:
         """Return raw scores (n_states, n_outputs, n_rows) of X."""
-        bins, offset = self.ensemble.bins, self.ensemble.offset
-        out = np.empty((len(self._ends) * len(offset), len(X)))
-        _core.predict(
-            X,
-            bins.thresholds,
-            bins.n_thresholds,
-            *self._trees,
-            self._ends,
-            self._factors,
-            offset,
-            out,
-            n_threads,
+        out = np.empty((self.n_states * self.n_outputs, len(X)))
+        _core.predict(self._predictor, X, out, n_threads)
+        return out.reshape(self.n_states, self.n_outputs, len(X))
+
+    def linked(
+        self, X: NDArray[Any], link: str, parameter: float, n_columns: int, n_threads: int = 1
+    ) -> Floats:
+        """Return predictions (n_rows, n_columns) of a single state through a link of the core."""
+        out = np.empty((len(X), n_columns))
+        _core.predict_linked(self._predictor, X, link, parameter, out, n_threads)
+        return out
+
+    def entropies(
+        self, X: NDArray[Any], link: str, parameter: float, n_classes: int, n_threads: int = 1
+    ) -> tuple[Floats, Floats, Floats, Floats]:
+        """Return mean (n_rows, n_classes), knowledge, data and total (n_rows,) of the states.
+
+        `uncertainty.of_probabilities` of what `linked` gives for each, without holding it.
+        """
+        mean = np.empty((len(X), n_classes))
+        # Page by page a large block comes cheaper than three of a third.
+        knowledge, data, total = np.empty((3, len(X)))
+        _core.predict_entropies(
+            self._predictor, X, link, parameter, mean, knowledge, data, total, n_threads
         )
-        return out.reshape(len(self._ends), len(offset), len(X))
+        return mean, knowledge, data, total
+
+    def moments(
+        self, X: NDArray[Any], link: str, parameter: float, n_threads: int = 1
+    ) -> tuple[Floats, Floats]:
+        """Return mean and variance, (n_rows, n_outputs), of what `linked` gives for each state."""
+        mean, variance = (np.empty((len(X), self.n_outputs)) for _ in range(2))
+        _core.predict_variance(self._predictor, X, link, parameter, mean, variance, n_threads)
+        return mean, variance

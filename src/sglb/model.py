@@ -1,12 +1,13 @@
 """What a fit leaves behind: everything that prediction and the model file need, and no more."""
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sglb.ensemble import Ensemble
+from sglb.ensemble import Ensemble, States
 from sglb.losses import Loss
 
 Kind = Literal["classifier", "regressor"]
@@ -39,6 +40,11 @@ class Model:
     best_iteration: int | None = None
     best_score: float | None = None
     evals_result: Scores = field(default_factory=dict)
+
+    @cached_property
+    def final(self) -> States:
+        """The last state of the chain, ready for prediction."""
+        return self.ensemble.states([len(self.ensemble)])
 
     @property
     def inverse_temperature(self) -> float:

@@ -47,8 +47,11 @@ def of_means(draws: Floats, noise_variance: float | None) -> Uncertainty:
     knowledge = variance of the mean over the states, data = `noise_variance`, the variance of the
     outcome about its mean (one number for all rows), total = their sum: the law of total variance.
     """
-    mean = draws.mean(axis=0)
-    knowledge = draws.var(axis=0)
+    return of_moments(draws.mean(axis=0), draws.var(axis=0), noise_variance)
+
+
+def of_moments(mean: Floats, knowledge: Floats, noise_variance: float | None) -> Uncertainty:
+    """Add the variance of the outcome to mean and variance over the states."""
     if noise_variance is None:
         return Uncertainty(mean, knowledge, None, None)
     data = np.full_like(knowledge, noise_variance)

@@ -20,9 +20,10 @@ from sglb import archive
 from sglb.bins import Bins
 from sglb.boosting import LeafRule, boost
 from sglb.callbacks import Callback, EarlyStopping, EvaluationSet, History, Progress, user_shape
-from sglb.ensemble import Ensemble
+from sglb.ensemble import Ensemble, States
 from sglb.frame import read_features, read_numbers, read_weight
 from sglb.losses import Loss, UserLoss
+from sglb.losses.links import Link
 from sglb.losses.minimisers import spread
 from sglb.metrics import Metric, MetricSpec, get_metric
 from sglb.model import Kind, Model
@@ -297,9 +298,34 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
 
     def predict_raw(self, X: Any) -> Floats:
         """Return raw scores, (n_rows,) or with several outputs (n_rows, n_outputs)."""
-        check_is_fitted(self)
+        model = self._fitted()
         values = read_features(self, X, reset=False)
-        return user_shape(self._model.ensemble.predict(values, n_threads(self.n_jobs)))
+        return user_shape(model.final.predict(values, n_threads(self.n_jobs))[0])
+
+    def _fitted(self) -> Model:
+        """Return the model, or raise scikit-learn's error if there is none."""
+        if "_model" not in self.__dict__:  # the check takes as long as a row's prediction
+            check_is_fitted(self)
+        return self._model
+
+    def _predict_answers(self, X: Any) -> Floats:
+        """Return what `_answer` makes of the raw scores, in one go where the core knows how."""
+        link = self._core_link()
+        if link is None:
+            return self._answer(self.predict_raw(X))
+        model = self._fitted()
+        values = read_features(self, X, reset=False)
+        return self._in_shape(
+            model.final.linked(
+                values, link.name, link.parameter, self._n_columns(), n_threads(self.n_jobs)
+            )
+        )
+
+    def _core_link(self) -> Link | None:
+        """Return the link from raw scores to answers, None where Python has to see the scores."""
+        model = self._fitted()
+        link = None if model.loss is None else model.loss.link
+        return link if isinstance(link, Link) else None
 
     def row_predictor(self) -> Callable[[Array], Any]:
         """Return a function of one row, a vector of n_features_in_ numbers, for low latency.
@@ -307,12 +333,14 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
         It gives what `predict_proba` (a regressor: `predict`) gives for that row in a few
         microseconds: the model is prepared once, the row is not checked, one thread is used.
         """
-        check_is_fitted(self)
-        ensemble = self._model.ensemble
-        states = ensemble.states([len(ensemble)])
+        final = self._fitted().final
+        link, n_columns = self._core_link(), self._n_columns()
+        if link is None:
+            return lambda row: self._answer(user_shape(final.predict(row.reshape(1, -1))[0]))[0]
+        name, parameter, in_shape = link.name, link.parameter, self._in_shape
 
         def predict_row(row: Array) -> Any:
-            return self._answer(user_shape(states.predict(row.reshape(1, -1))[0]))[0]
+            return in_shape(final.linked(row.reshape(1, -1), name, parameter, n_columns))[0]
 
         return predict_row
 
@@ -320,27 +348,36 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
         """Turn raw scores into probabilities or, in regression, predictions."""
         raise NotImplementedError
 
+    def _n_columns(self) -> int:
+        """Answers a row."""
+        raise NotImplementedError
+
+    def _in_shape(self, answers: Floats) -> Floats:
+        """Return answers (n_rows, n_columns) as `_answer` would."""
+        return answers
+
     def staged_predict_raw(self, X: Any) -> Iterator[Floats]:
         """Yield the raw scores of the chain after each step."""
-        check_is_fitted(self)
+        model = self._fitted()
         values = read_features(self, X, reset=False)
-        for raw in self._model.ensemble.staged(values, n_threads(self.n_jobs)):
+        for raw in model.ensemble.staged(values, n_threads(self.n_jobs)):
             yield user_shape(raw)
 
-    def _draws(self, X: Any, n_states: int) -> list[Floats]:
-        """Return the raw scores of several states of the chain, one traversal for all."""
-        check_is_fitted(self)
+    def _several_states(self, X: Any, n_states: int) -> tuple[States, Array]:
+        """Return the states of the chain that serve as its draws, and X as read."""
+        ensemble = self._fitted().ensemble
         check_parameters({"n_states": n_states})
         values = read_features(self, X, reset=False)
-        ensemble = self._model.ensemble
-        states = virtual_states(len(ensemble), n_states).tolist()
-        raws = ensemble.predict(values, n_threads(self.n_jobs), states)
-        return [user_shape(raw) for raw in raws]
+        return ensemble.states(virtual_states(len(ensemble), n_states).tolist()), values
+
+    def _draws(self, states: States, values: Array) -> Floats:
+        """Return the answers of several states, one traversal for all."""
+        raws = states.predict(values, n_threads(self.n_jobs))
+        return np.stack([self._answer(user_shape(raw)) for raw in raws])
 
     def save(self, path: str | Path) -> None:
         """Write the fitted model to a file, whole or not at all; `sglb.load` reads it."""
-        check_is_fitted(self)
-        archive.write(self._model, path)
+        archive.write(self._fitted(), path)
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = dict(super().__getstate__())

@@ -10,7 +10,9 @@ from sklearn.utils import Tags, compute_sample_weight
 from sglb.estimators.base import Array, ChainEstimator, Floats
 from sglb.frame import read_labels, read_weight
 from sglb.losses import LOSSES, Loss, get_loss
+from sglb.losses.links import Link
 from sglb.samplers import Sampler
+from sglb.settings import n_threads
 from sglb.uncertainty import Uncertainty, of_probabilities
 
 
@@ -177,10 +179,20 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
                 "the model file does not hold its own loss, so there are no probabilities; "
                 "decision_function gives the raw scores"
             )
+        link = self._core_link()
+        if link is not None:
+            return link.columns(raw[None] if raw.ndim == 1 else raw.T, self._n_columns())
         probability = self.loss_.link(raw)
         if probability.ndim == 1:
             probability = np.column_stack([1.0 - probability, probability])
         return probability
+
+    def _core_link(self) -> Link | None:
+        link = super()._core_link()
+        return link if len(self.classes_) > 1 else None
+
+    def _n_columns(self) -> int:
+        return len(self.classes_)
 
     def _decision(self, raw: Floats) -> Floats:
         return raw[:, 1] - raw[:, 0] if raw.ndim == 2 and raw.shape[1] == 2 else raw
@@ -191,7 +203,7 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
 
     def predict_proba(self, X: Any) -> Floats:
         """Return the probability of each class, (n_rows, n_classes)."""
-        return self._answer(self.predict_raw(X))
+        return self._predict_answers(X)
 
     def decision_function(self, X: Any) -> Floats:
         """Return raw scores, one a class; with two classes (n_rows,), above 0 for the second."""
@@ -218,5 +230,9 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
         Entropies in nats over up to `n_states` states of the second half of the chain: total of
         the mean probability, data the mean entropy, knowledge the difference.
         """
-        draws = np.stack([self._answer(raw) for raw in self._draws(X, n_states)])
-        return of_probabilities(draws)
+        states, values = self._several_states(X, n_states)
+        link, threads = self._core_link(), n_threads(self.n_jobs)
+        if link is None:
+            return of_probabilities(self._draws(states, values))
+        n_classes = self._n_columns()
+        return Uncertainty(*states.entropies(values, link.name, link.parameter, n_classes, threads))

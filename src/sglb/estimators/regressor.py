@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 from sklearn.base import RegressorMixin
 
 from sglb.estimators.base import Array, ChainEstimator, Floats
 from sglb.losses import Loss, get_loss
-from sglb.uncertainty import Uncertainty, of_means
+from sglb.losses.links import IDENTITY, Link
+from sglb.settings import n_threads
+from sglb.uncertainty import Uncertainty, of_means, of_moments
 
 
 class SGLBRegressor(RegressorMixin, ChainEstimator):  # type: ignore[misc]
@@ -30,9 +31,18 @@ class SGLBRegressor(RegressorMixin, ChainEstimator):  # type: ignore[misc]
     def _answer(self, raw: Floats) -> Floats:
         return raw if self.loss_ is None else self.loss_.link(raw)
 
+    def _core_link(self) -> Link | None:
+        return IDENTITY if self._fitted().loss is None else super()._core_link()
+
+    def _n_columns(self) -> int:
+        return self._fitted().ensemble.n_outputs
+
+    def _in_shape(self, answers: Floats) -> Floats:
+        return answers[:, 0] if answers.shape[1] == 1 else answers
+
     def predict(self, X: Any) -> Floats:
         """Return the prediction of each row."""
-        return self._answer(self.predict_raw(X))
+        return self._predict_answers(X)
 
     def staged_predict(self, X: Any) -> Iterator[Floats]:
         """Yield the predictions of the chain after each step."""
@@ -48,5 +58,10 @@ class SGLBRegressor(RegressorMixin, ChainEstimator):  # type: ignore[misc]
         fitted its training rows closely. For losses whose prediction is not a mean, `data` and
         `total` are None.
         """
-        draws = np.stack([self._answer(raw) for raw in self._draws(X, n_states)])
-        return of_means(draws, self._model.residual_variance)
+        states, values = self._several_states(X, n_states)
+        noise_variance = self._model.residual_variance
+        link = self._core_link()
+        if link is None:
+            return of_means(self._draws(states, values), noise_variance)
+        mean, knowledge = states.moments(values, link.name, link.parameter, n_threads(self.n_jobs))
+        return of_moments(self._in_shape(mean), self._in_shape(knowledge), noise_variance)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sglb import _core
+from sglb.losses.links import IDENTITY, LinkFunction
 
 Floats = NDArray[np.float64]
 Task = Literal["regression", "binary", "multiclass"]
@@ -114,9 +115,10 @@ class Loss(ABC):
     def init(self, y: Floats, weight: Floats | None) -> Floats:
         """Return a constant raw score to start from, (n_outputs,), always finite."""
 
-    def link(self, raw: Floats) -> Floats:
-        """Turn raw scores into predictions: a location, a mean, or probabilities."""
-        return raw
+    @property
+    def link(self) -> LinkFunction:
+        """What turns raw scores into predictions: a location, a mean, or probabilities."""
+        return IDENTITY
 
 
 def check_positive(loss: Loss, **values: float) -> None:

@@ -6,6 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from sglb.losses.base import Floats, Loss
+from sglb.losses.links import Link
 from sglb.losses.minimisers import log_mean
 
 
@@ -44,7 +45,7 @@ class Poisson(Loss):
         """Log of the weighted mean."""
         return np.array([log_mean(y, weight)])
 
-    def link(self, raw: Floats) -> Floats:
+    @property
+    def link(self) -> Link:
         """exp(z), continued in a straight line (the gradient's) from the limit on."""
-        excess = np.maximum(raw - self.limit, 0.0)
-        return np.exp(np.minimum(raw, self.limit)) * (1.0 + excess)
+        return Link("exponential", self.limit)

@@ -1,8 +1,60 @@
-"""Links: raw scores to predictions, without overflow at any score."""
+"""Links: raw scores to predictions, finite numbers at any score.
+
+A `Link` is one that the core knows, so prediction applies it where the scores are made. A loss with
+a link of its own has a plain function instead.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
-from sglb.losses.base import Floats
+from sglb import _core
+
+Floats = NDArray[np.float64]
+
+
+class LinkFunction(Protocol):
+    """Turns raw scores into predictions."""
+
+    def __call__(self, raw: Floats) -> Floats:
+        """Return predictions in the shape of raw, (n_rows,) or (n_rows, n_outputs)."""
+        ...
+
+
+@dataclass(frozen=True)
+class Link:
+    """A link of the core.
+
+    identity     z
+    sigmoid      1 / (1 + exp(-z / parameter)), the probability of class 1
+    softmax      exp(z_k) / sum over j of exp(z_j), the probability of class k
+    exponential  exp(z), from z = parameter on its tangent there
+    """
+
+    name: Literal["identity", "sigmoid", "softmax", "exponential"]
+    parameter: float = 1.0
+
+    def __call__(self, raw: Floats) -> Floats:
+        """Return predictions in the shape of raw; a softmax is taken over the last axis."""
+        raw = np.asarray(raw, dtype=np.float64)
+        n_outputs = raw.shape[-1] if self.name == "softmax" else 1
+        return self.columns(raw.reshape(-1, n_outputs).T, n_outputs).reshape(raw.shape)
+
+    def columns(self, raw: Floats, n_columns: int) -> Floats:
+        """Return predictions (n_rows, n_columns) of raw (n_outputs, n_rows).
+
+        One column an output, or two for a sigmoid: the probabilities of both classes.
+        """
+        out = np.empty((raw.shape[1], n_columns))
+        _core.link(self.name, self.parameter, np.ascontiguousarray(raw), out, 1)
+        return out
+
+
+IDENTITY = Link("identity")
+SIGMOID = Link("sigmoid")
+SOFTMAX = Link("softmax")
 
 
 def sigmoid(z: Floats) -> Floats:
@@ -13,10 +65,3 @@ def sigmoid(z: Floats) -> Floats:
 def softplus(z: Floats) -> Floats:
     """log(1 + exp(z)), the integral of the sigmoid."""
     return np.maximum(z, 0.0) + np.log1p(np.exp(-np.abs(z)))
-
-
-def softmax(z: Floats) -> Floats:
-    """p_k = exp(z_k) / sum over j of exp(z_j), over the last axis."""
-    p: Floats = np.exp(z - z.max(axis=-1, keepdims=True))
-    p /= p.sum(axis=-1, keepdims=True)
-    return p

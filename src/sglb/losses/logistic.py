@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sglb.losses.base import Floats, Loss
-from sglb.losses.links import sigmoid, softplus
+from sglb.losses.links import SIGMOID, Link, softplus
 from sglb.losses.minimisers import log_odds
 
 
@@ -44,6 +44,7 @@ class Logistic(Loss):
         """Log-odds."""
         return np.array([log_odds(y, weight)])
 
-    def link(self, raw: Floats) -> Floats:
+    @property
+    def link(self) -> Link:
         """s(z)."""
-        return sigmoid(raw)
+        return SIGMOID

@@ -6,7 +6,7 @@ from math import sqrt
 import numpy as np
 
 from sglb.losses.base import Floats, Loss
-from sglb.losses.links import sigmoid
+from sglb.losses.links import SIGMOID, Link, sigmoid
 from sglb.losses.minimisers import log_odds
 
 # q = s(-m z) at the largest second derivative: the smaller root of 12 q² - 15 q + 4 = 0.
@@ -51,6 +51,7 @@ class Savage(Loss):
         """Log-odds."""
         return np.array([log_odds(y, weight)])
 
-    def link(self, raw: Floats) -> Floats:
+    @property
+    def link(self) -> Link:
         """s(z)."""
-        return sigmoid(raw)
+        return SIGMOID

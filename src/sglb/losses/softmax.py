@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sglb.losses import links
 from sglb.losses.base import Floats, Loss
+from sglb.losses.links import SOFTMAX, Link
 from sglb.losses.minimisers import class_weights
 
 
@@ -69,6 +69,7 @@ class Softmax(Loss):
         shares: Floats = weights / weights.sum()
         return np.log(shares)
 
-    def link(self, raw: Floats) -> Floats:
+    @property
+    def link(self) -> Link:
         """Probabilities, (n_rows, n_classes)."""
-        return links.softmax(raw)
+        return SOFTMAX

@@ -10,8 +10,8 @@ import numpy as np
 
 from sglb import _core
 from sglb.errors import NonFiniteGradient
-from sglb.losses import links
 from sglb.losses.base import Floats, Loss, Task
+from sglb.losses.links import IDENTITY, SIGMOID, SOFTMAX, LinkFunction
 
 REQUIRED = ("loss", "gradient")
 
@@ -141,13 +141,17 @@ class UserLoss(Loss):
             )
         return start
 
-    def link(self, raw: Floats) -> Floats:
-        """Return the user's prediction, else the task's usual one."""
+    @property
+    def link(self) -> LinkFunction:
+        """The user's link, else the task's usual one."""
         if callable(getattr(self.user, "link", None)):
-            return np.asarray(self.user.link(raw), dtype=np.float64)
+            return self._user_link
         if self.task == "regression":
-            return raw
-        return links.sigmoid(raw) if self.n_outputs == 1 else links.softmax(raw)
+            return IDENTITY
+        return SIGMOID if self.n_outputs == 1 else SOFTMAX
+
+    def _user_link(self, raw: Floats) -> Floats:
+        return np.asarray(self.user.link(raw), dtype=np.float64)
 
 
 def _task(n_classes: int | None) -> Task:

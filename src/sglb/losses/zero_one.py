@@ -6,7 +6,7 @@ from math import sqrt
 import numpy as np
 
 from sglb.losses.base import Floats, Loss, check_positive
-from sglb.losses.links import sigmoid
+from sglb.losses.links import Link, sigmoid
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Sla(Loss):
         """Zero."""
         return np.zeros(1)
 
-    def link(self, raw: Floats) -> Floats:
+    @property
+    def link(self) -> Link:
         """s(z / width)."""
-        with np.errstate(over="ignore"):
-            return sigmoid(raw / self.width)
+        return Link("sigmoid", self.width)

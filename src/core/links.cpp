@@ -1,0 +1,107 @@
+#include "links.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "elementary.h"
+#include "parallel.h"
+#include "sigmoid.h"
+
+namespace sglb {
+namespace {
+
+SGLB_KERNEL void sigmoid(double inverse_width, int64_t n, const double* __restrict z,
+                         double* __restrict out) {
+    for (int64_t i = 0; i < n; ++i) {
+        const Logit logit(z[i] * inverse_width);
+        out[i] = logit.second(1.0 / logit.odds);
+    }
+}
+
+SGLB_KERNEL void both_sigmoids(double inverse_width, int64_t n, const double* __restrict z,
+                               double* __restrict out) {
+    for (int64_t i = 0; i < n; ++i) {
+        const Logit logit(z[i] * inverse_width);
+        const double inverse = 1.0 / logit.odds;
+        out[2 * i] = logit.first(inverse);
+        out[2 * i + 1] = logit.second(inverse);
+    }
+}
+
+SGLB_KERNEL void exponentials(double limit, int64_t n, double* z) {
+    for (int64_t i = 0; i < n; ++i) {
+        // A tangent that ends at 1e280 stays finite for every limit below 60.
+        const double excess = minimum(maximum(z[i] - limit, 0.0), 1e280);
+        z[i] = exponential(minimum(z[i], limit)) * (1.0 + excess);
+    }
+}
+
+// Probabilities in place of the scores of all classes.
+SGLB_KERNEL void softmax(int64_t n_outputs, int64_t n, double* scores) {
+    double highest[tile];
+    double total[tile];
+    for (int64_t i = 0; i < n; ++i) highest[i] = scores[i];
+    for (int64_t k = 1; k < n_outputs; ++k)
+        for (int64_t i = 0; i < n; ++i) highest[i] = maximum(highest[i], scores[k * tile + i]);
+    for (int64_t i = 0; i < n; ++i) total[i] = 0.0;
+    for (int64_t k = 0; k < n_outputs; ++k) {
+        double* z = scores + k * tile;
+        for (int64_t i = 0; i < n; ++i) {
+            z[i] = exponential(z[i] - highest[i]);
+            total[i] += z[i];
+        }
+    }
+    for (int64_t k = 0; k < n_outputs; ++k)
+        for (int64_t i = 0; i < n; ++i) scores[k * tile + i] /= total[i];
+}
+
+}  // namespace
+
+void to_row_major(const double* numbers, int64_t n_columns, int64_t n, double* out) {
+    for (int64_t k = 0; k < n_columns; ++k)
+        for (int64_t i = 0; i < n; ++i) out[i * n_columns + k] = numbers[k * tile + i];
+}
+
+bool Link::fits(int64_t n_outputs, int64_t n_columns) const {
+    if (kind == Kind::sigmoid) return n_outputs == 1 && (n_columns == 1 || n_columns == 2);
+    return n_outputs == n_columns;
+}
+
+Link find_link(std::string_view name, double parameter) {
+    using Kind = Link::Kind;
+    if (name == "identity") return {Kind::identity, parameter};
+    if (name == "sigmoid") return {Kind::sigmoid, parameter};
+    if (name == "softmax") return {Kind::softmax, parameter};
+    if (name == "exponential") return {Kind::exponential, parameter};
+    throw std::invalid_argument("no link '" + std::string(name) + "'");
+}
+
+void apply_link(const Link& link, int64_t n_outputs, int64_t n, double* scores, int64_t n_columns,
+                double* out) {
+    if (link.kind == Link::Kind::sigmoid) {
+        const auto kernel = n_columns == 1 ? sigmoid : both_sigmoids;
+        kernel(1.0 / link.parameter, n, scores, out);
+        return;
+    }
+    if (link.kind == Link::Kind::softmax) softmax(n_outputs, n, scores);
+    if (link.kind == Link::Kind::exponential)
+        for (int64_t k = 0; k < n_outputs; ++k) exponentials(link.parameter, n, scores + k * tile);
+    to_row_major(scores, n_outputs, n, out);
+}
+
+void link_scores(const Link& link, const double* raw, int64_t n_outputs, int64_t n_rows,
+                 int64_t n_columns, double* out, int n_threads) {
+    parallel_rows(n_rows, n_threads, [&](int64_t begin, int64_t end) {
+        std::vector<double> scores(static_cast<size_t>(n_outputs * tile));
+        for (int64_t at = begin; at < end; at += tile) {
+            const int64_t n = std::min(tile, end - at);
+            for (int64_t k = 0; k < n_outputs; ++k)
+                std::copy_n(raw + k * n_rows + at, n, scores.data() + k * tile);
+            apply_link(link, n_outputs, n, scores.data(), n_columns, out + at * n_columns);
+        }
+    });
+}
+
+}  // namespace sglb

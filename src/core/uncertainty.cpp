@@ -1,0 +1,181 @@
+#include "uncertainty.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "elementary.h"
+#include "sigmoid.h"
+
+namespace sglb {
+namespace {
+
+constexpr double smallest = 2.2250738585072014e-308;  // logarithm() wants normal numbers
+
+// One state of two classes. The likelier class has t = 0.
+SGLB_KERNEL void add_logits(double inverse_width, int64_t n, const double* __restrict z,
+                            double* __restrict first, double* __restrict second,
+                            double* __restrict distance, double* __restrict product) {
+    for (int64_t i = 0; i < n; ++i) {
+        const Logit logit(z[i] * inverse_width);
+        const double inverse = 1.0 / logit.odds;
+        first[i] += logit.first(inverse);
+        second[i] += logit.second(inverse);
+        distance[i] += (logit.e * inverse) * logit.t;
+        product[i] *= logit.odds;
+    }
+}
+
+SGLB_KERNEL void add_softmax(int64_t n_classes, int64_t n, double* scores, double* sums,
+                             double* __restrict distance, double* __restrict product) {
+    double highest[tile];
+    double total[tile];
+    double weighted[tile];
+    for (int64_t i = 0; i < n; ++i) highest[i] = scores[i];
+    for (int64_t k = 1; k < n_classes; ++k)
+        for (int64_t i = 0; i < n; ++i) highest[i] = maximum(highest[i], scores[k * tile + i]);
+    for (int64_t i = 0; i < n; ++i) total[i] = weighted[i] = 0.0;
+    for (int64_t k = 0; k < n_classes; ++k) {
+        double* z = scores + k * tile;
+        for (int64_t i = 0; i < n; ++i) {
+            const double t = minimum(highest[i] - z[i], 708.0);
+            z[i] = exponential(-t);
+            total[i] += z[i];
+            weighted[i] += z[i] * t;
+        }
+    }
+    for (int64_t k = 0; k < n_classes; ++k)
+        for (int64_t i = 0; i < n; ++i) sums[k * tile + i] += scores[k * tile + i] / total[i];
+    for (int64_t i = 0; i < n; ++i) {
+        distance[i] += weighted[i] / total[i];
+        product[i] *= total[i];
+    }
+}
+
+SGLB_KERNEL void add_logarithms(int64_t n, double* __restrict product, double* __restrict entropy) {
+    for (int64_t i = 0; i < n; ++i) {
+        entropy[i] += logarithm(product[i]);
+        product[i] = 1.0;
+    }
+}
+
+// Sums over the states to means, and what they add to the entropy of the mean.
+SGLB_KERNEL void add_entropy(double n_states, int64_t n, double* __restrict sums,
+                             double* __restrict total) {
+    for (int64_t i = 0; i < n; ++i) {
+        sums[i] /= n_states;
+        total[i] -= sums[i] * logarithm(maximum(sums[i], smallest));
+    }
+}
+
+// Jensen's inequality makes knowledge >= 0; rounding may not know.
+SGLB_KERNEL void split_entropy(double n_states, int64_t n, const double* __restrict entropy,
+                               const double* __restrict distance, const double* __restrict total,
+                               double* __restrict data, double* __restrict knowledge) {
+    for (int64_t i = 0; i < n; ++i) {
+        data[i] = minimum((entropy[i] + distance[i]) / n_states, total[i]);
+        knowledge[i] = total[i] - data[i];
+    }
+}
+
+// All that is left to do for two classes, in one loop: of three logarithms side by side none has to
+// wait for itself.
+SGLB_KERNEL void finish_two(double n_states, int64_t n, const double* __restrict first,
+                            const double* __restrict second, const double* __restrict product,
+                            const double* __restrict entropy, const double* __restrict distance,
+                            double* __restrict mean, double* __restrict knowledge,
+                            double* __restrict data, double* __restrict total) {
+    for (int64_t i = 0; i < n; ++i) {
+        const double p = first[i] / n_states;
+        const double q = second[i] / n_states;
+        const double of_mean =
+            -(p * logarithm(maximum(p, smallest))) - q * logarithm(maximum(q, smallest));
+        const double mean_of = ((entropy[i] + logarithm(product[i])) + distance[i]) / n_states;
+        mean[2 * i] = p;
+        mean[2 * i + 1] = q;
+        total[i] = of_mean;
+        data[i] = minimum(mean_of, of_mean);
+        knowledge[i] = of_mean - data[i];
+    }
+}
+
+SGLB_KERNEL void add_welford(double n_states, int64_t n, const double* __restrict x,
+                             double* __restrict mean, double* __restrict square) {
+    for (int64_t i = 0; i < n; ++i) {
+        const double change = x[i] - mean[i];
+        mean[i] += change / n_states;
+        square[i] += change * (x[i] - mean[i]);
+    }
+}
+
+std::vector<double> tiles(int64_t count, double value) {
+    return std::vector<double>(static_cast<size_t>(count * tile), value);
+}
+
+}  // namespace
+
+Entropies::Entropies(const Link& link, int64_t n_outputs)
+    : two_(link.kind == Link::Kind::sigmoid),
+      inverse_width_(1.0 / link.parameter),
+      n_classes_(two_ ? 2 : n_outputs),
+      // A state's factor is at most n_classes; doubles end at 2^1024.
+      group_(1000 / std::bit_width(static_cast<uint64_t>(n_classes_))),
+      sums_(tiles(n_classes_, 0.0)),
+      distance_(tiles(1, 0.0)),
+      product_(tiles(1, 1.0)),
+      entropy_(tiles(1, 0.0)) {}
+
+void Entropies::add(int64_t n, double* scores) {
+    if (two_)
+        add_logits(inverse_width_, n, scores, sums_.data(), sums_.data() + tile, distance_.data(),
+                   product_.data());
+    else
+        add_softmax(n_classes_, n, scores, sums_.data(), distance_.data(), product_.data());
+    if (++n_states_ % group_ == 0) add_logarithms(n, product_.data(), entropy_.data());
+}
+
+void Entropies::finish(int64_t n, int64_t begin, const Out& out) {
+    const auto n_states = static_cast<double>(n_states_);
+    double* mean = out.mean + begin * n_classes_;
+    double* knowledge = out.knowledge + begin;
+    double* data = out.data + begin;
+    double* total = out.total + begin;
+    if (two_) {
+        finish_two(n_states, n, sums_.data(), sums_.data() + tile, product_.data(), entropy_.data(),
+                   distance_.data(), mean, knowledge, data, total);
+    } else {
+        std::fill_n(total, n, 0.0);
+        for (int64_t k = 0; k < n_classes_; ++k)
+            add_entropy(n_states, n, sums_.data() + k * tile, total);
+        to_row_major(sums_.data(), n_classes_, n, mean);
+        add_logarithms(n, product_.data(), entropy_.data());
+        split_entropy(n_states, n, entropy_.data(), distance_.data(), total, data, knowledge);
+    }
+    for (auto* zeros : {&sums_, &distance_, &entropy_})
+        std::fill(zeros->begin(), zeros->end(), 0.0);
+    std::fill(product_.begin(), product_.end(), 1.0);
+    n_states_ = 0;
+}
+
+Variance::Variance(const Link& link, int64_t n_outputs)
+    : link_(link),
+      n_outputs_(n_outputs),
+      prediction_(tiles(n_outputs, 0.0)),
+      mean_(tiles(n_outputs, 0.0)),
+      square_(tiles(n_outputs, 0.0)) {}
+
+void Variance::add(int64_t n, double* scores) {
+    apply_link(link_, n_outputs_, n, scores, n_outputs_, prediction_.data());
+    add_welford(static_cast<double>(++n_states_), n * n_outputs_, prediction_.data(), mean_.data(),
+                square_.data());
+}
+
+void Variance::finish(int64_t n, int64_t begin, const Out& out) {
+    std::copy_n(mean_.data(), n * n_outputs_, out.mean + begin * n_outputs_);
+    for (int64_t i = 0; i < n * n_outputs_; ++i)
+        out.variance[begin * n_outputs_ + i] =
+            square_[static_cast<size_t>(i)] / static_cast<double>(n_states_);
+    for (auto* zeros : {&mean_, &square_}) std::fill(zeros->begin(), zeros->end(), 0.0);
+    n_states_ = 0;
+}
+
+}  // namespace sglb

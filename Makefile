@@ -11,7 +11,7 @@ INSTALL := $(PIP) install --no-build-isolation --config-settings=cmake.define.SG
 SOURCES := CMakeLists.txt pyproject.toml $(wildcard src/core/*) \
 	$(shell find src/sglb -type d -not -name __pycache__)
 
-.PHONY: demo test lint bench quality clean
+.PHONY: demo test lint bench quality kernels clean
 
 demo: $(STAMPS)/run
 	$(BIN)/sglb demo
@@ -33,6 +33,9 @@ quality: $(STAMPS)/bench
 	mkdir -p build
 	$(BIN)/python -m benchmarks.quality --results build/quality.jsonl $(QUALITY)
 
+# Needs valgrind.
+kernels: $(STAMPS)/run
+	$(BIN)/python -m benchmarks.kernels $(KERNELS)
 
 clean:
 	rm -rf $(VENV) build dist demo .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -311,6 +311,7 @@ class TestWorker:
         assert "| classes | 78 × 3 | **" in page
         assert "- sglb on broken, seed 0: `exit code 1: sglb.tables.TableError:" in page
         assert page.strip() in (tmp_path / "quality.md").read_text()
+        assert str(tmp_path) not in page
         before = [json.loads(line) for line in kept.read_text().splitlines()]
         text()
         after = [json.loads(line) for line in kept.read_text().splitlines()]

@@ -97,6 +97,8 @@ def points(comparison, peer):
 def trade(comparison, path):
     """Each point a peer on a table: right of the cross it is slower, above it worse than sglb."""
     figure, axes = _canvas(7.5, 5.0)
+    from matplotlib.ticker import LogLocator, NullFormatter
+
     for peer in comparison.peers:
         found = points(comparison, peer)
         if found:
@@ -114,7 +116,10 @@ def trade(comparison, path):
     axes.axhspan(-NEAR, NEAR, color="0.95", zorder=0)
     axes.set_xscale("log")
     axes.set_yscale("symlog", linthresh=NEAR)
+    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.margins(0.06)
     low, high = axes.get_ylim()
     axes.set_yticks([tick for tick in TICKS if low <= tick <= high])
     axes.yaxis.set_major_formatter("{x:+g} %")

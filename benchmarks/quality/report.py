@@ -53,9 +53,10 @@ def _conditions(results, comparison):
     lines += [f"- `{command}`" for command in dict.fromkeys(run.command for run in results.runs)]
     kept = last.conditions
     cut = "" if kept.max_rows is None else f", tables cut to {kept.max_rows:,} rows"
+    plural = "s" if kept.threads > 1 else ""
     lines.append(
-        f"- at most {kept.max_rounds:,} rounds, patience {kept.patience}, {kept.threads} threads"
-        + cut
+        f"- at most {kept.max_rounds:,} rounds, patience {kept.patience},"
+        f" {kept.threads} thread{plural}{cut}"
     )
     if comparison.cells:
         least, most = comparison.n_seeds

@@ -141,6 +141,12 @@ def run(jobs, results, compute, console, weigh=lambda table: 1.0):
             progress.advance(task, weigh(job.table))
 
 
+def _command(arguments):
+    """What was typed, without the folders of this machine."""
+    told = [Path(word).name if "/" in word else word for word in arguments]
+    return shlex.join(["python", "-m", "benchmarks.quality", *told])
+
+
 def measure(options, arguments, console):
     """The results of a run, old and new."""
     absent = [name for name in options.libraries if version(name) is None]
@@ -151,7 +157,7 @@ def measure(options, arguments, console):
     packages = [get_library(name).PACKAGE for name in options.libraries]
     results.begin(
         Run(
-            shlex.join(["python", "-m", "benchmarks.quality", *arguments]),
+            _command(arguments),
             Conditions(options.threads, options.rounds, max_rows=options.max_rows),
             machine.describe(packages),
         )

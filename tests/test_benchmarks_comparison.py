@@ -160,6 +160,15 @@ class TestReport:
         assert "- CatBoost on b, seed 0, 1: `broke`" in text
         assert "| sglb | 1.50 | 1 | 5.26 % | 5.26 % | 0 |" in text
 
+    def test_failures_keep_names_of_files_but_not_the_machines_folders(self):
+        from benchmarks.quality.report import markdown
+
+        losses = {
+            "a": {"sglb": ["/home/me/a.parquet: broken and/or/else ./x/y"], "catboost": [1.0]}
+        }
+        text = markdown(results_of(losses))
+        assert "- sglb on a, seed 0: `a.parquet: broken and/or/else ./x/y`" in text
+
     def test_figures_are_drawn_beside_the_page(self, tmp_path):
         pytest.importorskip("matplotlib")
         from benchmarks.quality.report import markdown, write

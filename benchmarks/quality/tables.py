@@ -1,11 +1,14 @@
 """The tables of the report, as lines of Markdown."""
 
+import re
 from math import inf
 
 from benchmarks.quality.libraries import OWN, get_library
 from benchmarks.tables import NOTHING, number
 
 FAILED = "failed"
+# The folders of an absolute path: of the machine, not of the failure.
+FOLDERS = re.compile(r"(?<![\w.])(?:/[\w.-]+)+/(?=[\w.-])")
 MARKS = {"better": " ▲", "worse": " ▼", "alike": ""}
 
 
@@ -132,7 +135,7 @@ def failures(comparison):
     counts = {}
     for job, result in sorted(comparison.results.done.items()):
         if "error" in result:
-            told = result["error"].replace("`", "'").replace("\n", " ")
+            told = FOLDERS.sub("", result["error"].replace("`", "'").replace("\n", " "))
             key = (name(job.library), job.table, told)
             counts.setdefault(key, []).append(str(job.seed))
     if not counts:

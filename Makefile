@@ -11,7 +11,7 @@ INSTALL := $(PIP) install --no-build-isolation --config-settings=cmake.define.SG
 SOURCES := CMakeLists.txt pyproject.toml $(wildcard src/core/*) \
 	$(shell find src/sglb -type d -not -name __pycache__)
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint bench quality kernels clean
 
 demo: $(STAMPS)/run
 	$(BIN)/sglb demo
@@ -27,6 +27,15 @@ lint: $(STAMPS)/lint
 
 bench: $(STAMPS)/bench
 	$(BIN)/python -m benchmarks $(BENCH)
+
+# Hours; stopped and started again it goes on where it was. Needs SGLB_DATA.
+quality: $(STAMPS)/bench
+	mkdir -p build
+	$(BIN)/python -m benchmarks.quality --results build/quality.jsonl $(QUALITY)
+
+# Needs valgrind.
+kernels: $(STAMPS)/run
+	$(BIN)/python -m benchmarks.kernels $(KERNELS)
 
 clean:
 	rm -rf $(VENV) build dist demo .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -6,21 +6,21 @@ import resource
 import subprocess
 import time
 from datetime import date
+from importlib import metadata
 from pathlib import Path
-
-from benchmarks.peers import get_peer, version
 
 REPOSITORY = Path(__file__).parent.parent
 
 
-def describe(libraries):
-    """Lines of Markdown."""
-    packages = {get_peer(name).PACKAGE: version(name) for name in libraries}
-    installed = ", ".join(f"{name} {number}" for name, number in packages.items() if number)
+def describe(packages):
+    """Lines of Markdown: machine, versions of the packages that are installed, commit."""
+    installed = ", ".join(
+        f"{name} {number}" for name in dict.fromkeys(packages) if (number := _version(name))
+    )
     return [
         f"- {_processor()}, {_cores()} cores, {_memory():.0f} GiB, {platform.platform()}",
         f"- Python {platform.python_version()}, {installed}",
-        f"- {date.today().isoformat()}, commit {_commit()}",
+        f"- {date.today().isoformat()}, commit {commit()}",
     ]
 
 
@@ -45,6 +45,13 @@ class Others:
         return time.perf_counter(), busy, usage.ru_utime + usage.ru_stime
 
 
+def _version(package):
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
 def _processor():
     fields = {}
     for line in Path("/proc/cpuinfo").read_text().splitlines():
@@ -63,7 +70,8 @@ def _memory():
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
 
 
-def _commit():
+def commit():
+    """The working copy as Git names it."""
     try:
         call = ["git", "-C", str(REPOSITORY), "describe", "--always", "--dirty"]
         done = subprocess.run(call, capture_output=True, text=True)

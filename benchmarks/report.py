@@ -3,6 +3,7 @@
 from statistics import median
 
 from benchmarks import machine
+from benchmarks.page import fill
 from benchmarks.peers import PEERS, get_peer
 from benchmarks.problems import get_problem
 from benchmarks.tables import heading, table
@@ -16,7 +17,7 @@ def markdown(records, missing=()):
     """Tables, what differs between the libraries, and where all that was measured."""
     last = records.runs[-1]
     used = [name for name in PEERS if any(name in rows for rows in records.results.values())]
-    lines = machine.describe(used)
+    lines = machine.describe(get_peer(name).PACKAGE for name in used)
     every = [result for rows in records.results.values() for row in rows.values() for result in row]
     most = max(len(row) for rows in records.results.values() for row in rows.values())
     lines += [f"- `{run.command}`" for run in records.runs]
@@ -49,10 +50,4 @@ def write(text, records, folder):
     folder.mkdir(parents=True, exist_ok=True)
     if draw(records, folder / FIGURE):
         text = f"![Fit time against test loss]({FIGURE})\n\n{text}"
-    path = folder / "benchmarks.md"
-    page = path.read_text() if path.exists() else f"# Benchmarks\n\n{BEGIN}\n{END}\n"
-    if BEGIN not in page or END not in page:
-        raise ValueError(f"{path} has no marks {BEGIN} and {END} to write between")
-    head, rest = page.split(BEGIN, 1)
-    tail = rest.split(END, 1)[1]
-    path.write_text(f"{head}{BEGIN}\n\n{text}\n\n{END}{tail}")
+    fill(folder / "benchmarks.md", "Benchmarks", BEGIN, END, text)

@@ -1,0 +1,24 @@
+from benchmarks.quality.protocol import answer, choose
+
+NAME = "sglb"
+PACKAGE = "sglb"
+NOTE = "automatic learning rate, oblivious trees of depth 6; frame as it is"
+
+predict = answer
+
+
+def fit(train, valid, protocol):
+    from sglb import SGLBClassifier, SGLBRegressor
+
+    model = choose(protocol, SGLBClassifier, SGLBRegressor)(
+        n_estimators=protocol.max_rounds,
+        early_stopping_rounds=protocol.patience,
+        random_state=protocol.seed,
+        n_jobs=protocol.threads,
+    )
+    watched = (valid.X, valid.y) if valid.weight is None else (valid.X, valid.y, valid.weight)
+    return model.fit(train.X, train.y, sample_weight=train.weight, eval_set=[watched])
+
+
+def rounds(model):
+    return model.n_iter_

@@ -1,0 +1,144 @@
+"""A comparison -> the Markdown that is printed or put into docs/quality.md."""
+
+from statistics import fmean, median
+
+from benchmarks.page import fill
+from benchmarks.quality.comparison import Comparison
+from benchmarks.quality.goals import goals
+from benchmarks.quality.libraries import OWN, get_library
+from benchmarks.quality.significance import LEVEL, critical_difference, friedman, mean_ranks
+from benchmarks.quality.tables import (
+    error_and_area,
+    failures,
+    heading,
+    losses,
+    lost,
+    name,
+    seconds,
+)
+
+BEGIN, END = "<!-- results: written by python -m benchmarks.quality -->", "<!-- end of results -->"
+RANKS, TRADE = "quality_ranks.png", "quality_time.png"
+QUIET = 0.1  # cores that others may take before times suffer
+
+
+def markdown(results):
+    """Where it was measured, the goals, ranks, each table, times, failures."""
+    comparison = Comparison(results)
+    lines = _conditions(results, comparison)
+    if not comparison.cells:
+        return "\n".join([*lines, "", "No table that every library has seen yet."])
+    lines += _goals(comparison)
+    if len(comparison.libraries) > 1:
+        lines += _ranks(comparison)
+    if OWN in comparison.libraries and comparison.peers:
+        lines += [*_against(comparison), *lost(comparison)]
+    for task, title in (
+        ("binary", "Log loss, two classes"),
+        ("multiclass", "Log loss, several classes"),
+        ("regression", "Root mean squared error"),
+    ):
+        lines += losses(comparison, task, title)
+    lines += [*error_and_area(comparison), *seconds(comparison), *failures(comparison)]
+    lines += ["", "### What each library does by itself", ""]
+    lines += [
+        f"- **{name(library)}**: {get_library(library).NOTE}." for library in comparison.libraries
+    ]
+    return "\n".join(lines)
+
+
+def _conditions(results, comparison):
+    last = results.runs[-1]
+    lines = list(last.machine)
+    lines += [f"- `{command}`" for command in dict.fromkeys(run.command for run in results.runs)]
+    kept = last.conditions
+    cut = "" if kept.max_rows is None else f", tables cut to {kept.max_rows:,} rows"
+    plural = "s" if kept.threads > 1 else ""
+    lines.append(
+        f"- at most {kept.max_rounds:,} rounds, patience {kept.patience},"
+        f" {kept.threads} thread{plural}{cut}"
+    )
+    if comparison.cells:
+        least, most = comparison.n_seeds
+        splits = f"{least}" if least == most else f"{least} to {most}"
+        lines.append(f"- {len(comparison.tables)} tables, {splits} splits each")
+    if comparison.unfinished:
+        lines.append(f"- not finished by everyone, left out: {', '.join(comparison.unfinished)}")
+    if commits := sorted({r["commit"] for r in results.done.values() if "commit" in r}):
+        lines.append(f"- measured at commit {', '.join(commits)}")
+    cores = [result["others"] for result in results.done.values() if "others" in result]
+    if cores:
+        line = f"- other processes took {median(cores):.2f} cores, at most {max(cores):.2f}"
+        busy = ": **not a machine at rest, do not trust the times**"
+        lines.append(line + (busy if median(cores) > QUIET else ""))
+    return lines
+
+
+def _goals(comparison):
+    found = goals(comparison)
+    if not found:
+        return []
+    lines = ["", "### Goals", "", "| goal | found | met |", "|---|---|---|"]
+    return lines + [
+        f"| {goal.text} | {goal.found} | {'yes' if goal.met else '**no**'} |" for goal in found
+    ]
+
+
+def _ranks(comparison):
+    ranks = mean_ranks(comparison.losses)
+    lines = heading(
+        "Over all tables",
+        ("mean rank", "best on", "mean above the best", "median", "failed on"),
+    )
+    for place in ranks.argsort(kind="stable"):
+        library = comparison.libraries[place]
+        above = [
+            comparison.relative(table, library, comparison.best(table))
+            for table in comparison.tables
+            if not comparison.cells[table][library].failed
+        ]
+        best = sum(comparison.best(table) == library for table in comparison.tables)
+        failed = sum(comparison.cells[table][library].failed for table in comparison.tables)
+        mean = f"{fmean(above):.2f} % | {median(above):.2f} %" if above else "– | –"
+        lines.append(f"| {name(library)} | {ranks[place]:.2f} | {best} | {mean} | {failed} |")
+    return [*lines, "", _friedman(comparison)]
+
+
+def _friedman(comparison):
+    p = friedman(comparison.losses)
+    if p is None:
+        return "Too few libraries or tables for a test of the ranks."
+    difference = critical_difference(len(comparison.libraries), len(comparison.tables))
+    return (
+        f"Friedman test that all are alike: p = {p:.2g}. Mean ranks more than {difference:.2f}"
+        f" apart differ (Nemenyi, {100 * LEVEL:g} % over all pairs)."
+    )
+
+
+def _against(comparison):
+    lines = heading(
+        "sglb against each",
+        ("smaller loss on", "larger loss on", "beyond chance better", "worse"),
+    )
+    for peer in comparison.peers:
+        ahead, behind = comparison.wins(peer)
+        verdicts = [comparison.verdict(table, peer) for table in comparison.tables]
+        counts = [len(ahead), len(behind), verdicts.count("better"), verdicts.count("worse")]
+        lines.append(f"| {name(peer)} | " + " | ".join(map(str, counts)) + " |")
+    return lines
+
+
+def write(text, results, folder):
+    """Put the report between the marks of quality.md, the figures beside it."""
+    from benchmarks.quality import figures
+
+    comparison = Comparison(results)
+    folder.mkdir(parents=True, exist_ok=True)
+    shown = []
+    if len(comparison.libraries) > 2 and len(comparison.tables) > 1:
+        figures.ranks(comparison, folder / RANKS)
+        shown.append(f"![Mean ranks and the critical difference]({RANKS})")
+    if OWN in comparison.libraries and comparison.peers and comparison.tables:
+        figures.trade(comparison, folder / TRADE)
+        shown.append(f"![Fit time and loss relative to sglb]({TRADE})")
+    fill(folder / "quality.md", "Quality", BEGIN, END, "\n\n".join([*shown, text]))

@@ -194,8 +194,8 @@ class Search {
         n_ranges_ = (pairs.n + range_pairs - 1) / range_pairs;
         if ((int64_t{1} << depth) > kept_leaves_)
             score_anew(pairs);
-        else if (n_panels_ >= 2 * n_threads_)
-            score_panels(pairs);
+        else if (n_groups_ >= n_threads_)
+            score_groups(pairs);
         else
             score_leaves(pairs);
         best_.assign(static_cast<size_t>(n_groups_), Candidate{});
@@ -210,10 +210,13 @@ class Search {
         return winner;
     }
 
-    // Many features: each thread takes a panel of them through the level.
-    void score_panels(const Pairs& pairs) {
-        parallel_for(n_panels_, n_threads_, [&](int64_t p) {
-            const Span groups = panel(p);
+    // Features enough for all threads: each takes some groups of them through the level.
+    void score_groups(const Pairs& pairs) {
+        // Several groups at a time read the same line of cache; several tasks a thread leave none
+        // waiting long for the last.
+        const int64_t size = std::clamp<int64_t>(n_groups_ / (4 * n_threads_), 1, panel_groups);
+        parallel_for((n_groups_ + size - 1) / size, n_threads_, [&](int64_t task) {
+            const Span groups{task * size, std::min(n_groups_, (task + 1) * size)};
             for (int64_t k = 0; k < in_.n_outputs; ++k)
                 for (int64_t pair = 0; pair < pairs.n; ++pair) build_child(k, pair, pairs, groups);
             for (int64_t group = groups.first; group < groups.last; ++group)

@@ -575,3 +575,24 @@ def test_a_row_predictor_gives_what_the_estimator_gives_row_by_row():
         predict_row = model.row_predictor()
         found = np.stack([predict_row(row) for row in X])
         np.testing.assert_array_equal(found, answer(X))
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.array([True, True, True, True]),
+        np.array([False, True, False, True]),
+        np.array([-128, 127, -128, 127], dtype=np.int8),
+        np.array([-(2**63), 2**63 - 1] * 2),
+        np.array([2**64 - 1, 2**64 - 3] * 2, dtype=np.uint64),
+        np.array([70_000, 5, 5, 70_000]),
+        np.array([7, 3, 7, 9], dtype=np.uint8),
+    ],
+    ids=lambda labels: f"{labels.dtype}-{labels[0]}",
+)
+def test_classes_of_whole_numbers_are_their_sorted_values(labels):
+    X = np.arange(4.0)[:, None]
+    model = SGLBClassifier(n_estimators=2, random_state=0).fit(X, labels)
+    assert model.classes_.dtype == labels.dtype
+    assert np.array_equal(model.classes_, np.unique(labels))
+    assert set(model.predict(X)) <= set(labels.tolist())

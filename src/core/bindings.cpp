@@ -13,6 +13,7 @@
 #include <tuple>
 
 #include "bins.h"
+#include "encoder.h"
 #include "ensemble.h"
 #include "grow.h"
 #include "leaves.h"

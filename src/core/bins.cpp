@@ -1,7 +1,9 @@
 #include "bins.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <queue>
 #include <type_traits>
@@ -207,29 +209,49 @@ void encode_block(const Table& x, int64_t feature, int64_t begin, int64_t end,
     }
 }
 
-void encode(const Table& x, const double* thresholds, const int32_t* n_thresholds, int64_t width,
-            uint8_t* columns, int n_threads) {
-    parallel_rows(x.n_rows, n_threads, [&](int64_t begin, int64_t end) {
-        // Short runs of rows, so that a row-major table is read from the cache once per feature.
-        for (int64_t at = begin; at < end; at += encode_rows)
-            for (int64_t feature = 0; feature < x.n_features; ++feature)
-                encode_block(x, feature, at, std::min(end, at + encode_rows),
-                             thresholds + feature * width, n_thresholds[feature],
-                             columns + feature * x.n_rows + at);
-    });
+namespace {
+
+// Turns eight words of eight bytes: byte i of word j and byte j of word i change places.
+SGLB_INLINE void transpose(uint64_t* w) {
+    const auto swap = [](uint64_t& a, uint64_t& b, int shift, uint64_t mask) {
+        const uint64_t both = (a >> shift ^ b) & mask;
+        b ^= both;
+        a ^= both << shift;
+    };
+    for (int j = 0; j < 4; ++j) swap(w[j], w[j + 4], 32, 0x00000000ffffffff);
+    for (const int j : {0, 1, 4, 5}) swap(w[j], w[j + 2], 16, 0x0000ffff0000ffff);
+    for (const int j : {0, 2, 4, 6}) swap(w[j], w[j + 1], 8, 0x00ff00ff00ff00ff);
 }
+
+// Rows begin..end of up to eight features, the codes of a row going to rows + row * stride.
+void turn_group(const uint8_t* columns, int64_t n_features, int64_t n_rows, int64_t begin,
+                int64_t end, int64_t stride, uint8_t* rows) {
+    for (int64_t row = begin; row < end; row += 8) {
+        const int64_t n = std::min<int64_t>(8, end - row);
+        uint64_t words[8] = {};
+        for (int64_t j = 0; j < n_features; ++j) {
+            const uint8_t* from = columns + j * n_rows + row;
+            if (n == 8)
+                std::memcpy(&words[j], from, 8);
+            else
+                std::memcpy(&words[j], from, static_cast<size_t>(n));
+        }
+        transpose(words);
+        for (int64_t i = 0; i < n; ++i) std::memcpy(rows + (row + i) * stride, &words[i], 8);
+    }
+}
+
+}  // namespace
 
 void to_rows(const uint8_t* columns, int64_t n_features, int64_t n_rows, int64_t stride,
              uint8_t* rows, int n_threads) {
     constexpr int64_t tile = 256;
+    static_assert(std::endian::native == std::endian::little);
     parallel_rows(n_rows, n_threads, [&](int64_t begin, int64_t end) {
-        for (int64_t at = begin; at < end; at += tile) {
-            const int64_t stop = std::min(end, at + tile);
-            std::fill(rows + at * stride, rows + stop * stride, uint8_t{0});
-            for (int64_t feature = 0; feature < n_features; ++feature)
-                for (int64_t row = at; row < stop; ++row)
-                    rows[row * stride + feature] = columns[feature * n_rows + row];
-        }
+        for (int64_t at = begin; at < end; at += tile)
+            for (int64_t first = 0; first < stride; first += 8)
+                turn_group(columns + first * n_rows, std::clamp<int64_t>(n_features - first, 0, 8),
+                           n_rows, at, std::min(end, at + tile), stride, rows + first);
     });
 }
 

@@ -50,12 +50,7 @@ void with_type(const Table& x, F&& f) {
 void find_thresholds(const Table& x, int max_bins, int64_t sample_rows, uint64_t seed,
                      double* thresholds, int32_t* n_thresholds, int n_threads);
 
-// OUT columns [n_features * n_rows]. `width` is the length of a feature's row of thresholds.
-void encode(const Table& x, const double* thresholds, const int32_t* n_thresholds, int64_t width,
-            uint8_t* columns, int n_threads);
-
-// The codes of rows begin..end of one feature, as encode() would give them: OUT codes [end -
-// begin].
+// The codes of rows begin..end of one feature: OUT codes [end - begin].
 void encode_block(const Table& x, int64_t feature, int64_t begin, int64_t end,
                   const double* thresholds, int32_t n_thresholds, uint8_t* codes);
 

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 #include "elementary.h"
+#include "parallel.h"
 
 #if defined(__x86_64__) && defined(__gnu_linux__) && !defined(SGLB_BASELINE)
 #define SGLB_REGISTERS
@@ -159,6 +161,24 @@ void Encoder::encode(const Table& x, int64_t j, int64_t begin, int64_t end, uint
     std::fill(values + n, values + padded, std::numeric_limits<float>::quiet_NaN());
     if (search_tree(values, padded, f.tree.data(), f.levels, codes))
         encode_block(x, f.feature, begin, end, f.thresholds, f.n_thresholds, codes);
+}
+
+void encode(const Table& x, const double* thresholds, const int32_t* n_thresholds, int64_t width,
+            uint8_t* columns, int n_threads) {
+    std::vector<int32_t> all(static_cast<size_t>(x.n_features));
+    std::iota(all.begin(), all.end(), 0);
+    const Encoder encoder(thresholds, n_thresholds, width, all);
+    parallel_rows(x.n_rows, n_threads, [&](int64_t begin, int64_t end) {
+        uint8_t codes[Encoder::most_rows];
+        // Short runs of rows, so that a row-major table is read from the cache once per feature.
+        for (int64_t at = begin; at < end; at += Encoder::most_rows) {
+            const int64_t stop = std::min(end, at + Encoder::most_rows);
+            for (int64_t feature = 0; feature < x.n_features; ++feature) {
+                encoder.encode(x, feature, at, stop, codes);
+                std::copy_n(codes, stop - at, columns + feature * x.n_rows + at);
+            }
+        }
+    });
 }
 
 }  // namespace sglb

@@ -1,4 +1,4 @@
-// Values to codes for prediction: what encode() of bins.h gives, prepared once for many rows.
+// Values to codes: what encode_block() of bins.h gives, prepared once for many rows.
 //
 // The thresholds of a feature lie as a search tree of single-precision numbers, level by level, so
 // that a level fits into a register or two. Rounding to single precision never turns the order of
@@ -36,5 +36,9 @@ class Encoder {
     };
     std::vector<Feature> features_;
 };
+
+// OUT columns [n_features * n_rows]. `width` is the length of a feature's row of thresholds.
+void encode(const Table& x, const double* thresholds, const int32_t* n_thresholds, int64_t width,
+            uint8_t* columns, int n_threads);
 
 }  // namespace sglb

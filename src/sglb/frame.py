@@ -201,7 +201,8 @@ def read_labels(estimator: Any, y: Any, n_rows: int) -> Array:
     if vector.dtype.kind == "O":
         missing = np.array([value is None or value != value for value in vector], dtype=bool)
         _refuse_first(missing, "y", vector, "a label in every row")
-    check_classification_targets(vector)
+    if vector.dtype.kind not in "biu":  # whole numbers are labels, however many they are
+        check_classification_targets(vector)
     return vector
 
 

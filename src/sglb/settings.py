@@ -290,12 +290,13 @@ def auto_shrink_rate(loss: Loss) -> float:
 def structure_rows(n_rows: int, sample: str | float = "auto") -> int:
     """Rows that a structure is searched on: a number, a fraction, or by the size of the data.
 
-    Auto takes half of the rows, but every row up to 2,000 and no more than 80 sqrt(N): 25,000 of
-    100,000, 80,000 of 1,000,000. Rows are drawn by importance, and other ones for each tree;
-    docs/benchmarks.md shows what fewer or more would cost.
+    Auto takes half of the rows, but every row up to 2,000 and no more than 80 sqrt(N), 25,000 of
+    100,000, nor than 50,000 or a fiftieth. Rows are drawn by importance, and other ones for each
+    tree; docs/benchmarks.md shows what fewer or more would cost.
     """
     if sample == "auto":
-        return min(n_rows, max(2_000, min(n_rows // 2, round(80 * math.sqrt(n_rows)))))
+        most = min(80.0 * math.sqrt(n_rows), max(50_000.0, n_rows / 50.0))
+        return min(n_rows, max(2_000, min(n_rows // 2, round(most))))
     if isinstance(sample, Integral):
         return min(n_rows, int(sample))
     return max(1, round(float(sample) * n_rows))

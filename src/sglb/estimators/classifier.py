@@ -116,11 +116,16 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
 
     def _learn_target(self, y: Any, n_rows: int) -> tuple[Floats, Array | None]:
         labels = read_labels(self, y, n_rows)
-        if labels.dtype.kind in "biu":  # a look-up costs less than sorting with positions does
-            classes = np.unique(labels)
-            index = np.searchsorted(classes, labels)
-        else:
-            classes, index = np.unique(labels, return_inverse=True)
+        if labels.dtype.kind in "biu" and len(labels):
+            first, last = int(labels.min()), int(labels.max())
+            if last - first < 2**16:  # counting costs less than sorting
+                numbers = labels.view(np.uint8) if labels.dtype.kind == "b" else labels
+                offset = (numbers - numbers.dtype.type(first)).astype(np.int64, copy=False)
+                there = np.bincount(offset) > 0
+                place = np.cumsum(there, dtype=np.float64) - 1.0
+                known = np.flatnonzero(there).astype(numbers.dtype) + numbers.dtype.type(first)
+                return place[offset], known.astype(labels.dtype)
+        classes, index = np.unique(labels, return_inverse=True)
         return index.astype(np.float64), classes
 
     def _same_target(self, y: Any, n_rows: int, classes: Array | None) -> Floats:

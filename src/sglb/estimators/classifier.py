@@ -119,11 +119,11 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
         if labels.dtype.kind in "biu" and len(labels):
             first, last = int(labels.min()), int(labels.max())
             if last - first < 2**16:  # counting costs less than sorting
-                numbers = labels.view(np.uint8) if labels.dtype.kind == "b" else labels
-                offset = (numbers - numbers.dtype.type(first)).astype(np.int64, copy=False)
-                there = np.bincount(offset) > 0
+                wide = np.uint64 if labels.dtype == np.uint64 else np.int64
+                offset = labels.astype(wide) - wide(first)
+                there = np.bincount(offset.astype(np.int64, copy=False)) > 0
                 place = np.cumsum(there, dtype=np.float64) - 1.0
-                known = np.flatnonzero(there).astype(numbers.dtype) + numbers.dtype.type(first)
+                known = np.flatnonzero(there).astype(wide) + wide(first)
                 return place[offset], known.astype(labels.dtype)
         classes, index = np.unique(labels, return_inverse=True)
         return index.astype(np.float64), classes

@@ -25,6 +25,8 @@ class TrainingSet:
     has_missing: NDArray[np.bool_]  # (n_features,)
     y: Floats  # (n_rows,)
     weight: Floats | None  # (n_rows,)
+    n_copies: int  # row r of copy c is row c * (n_rows / n_copies) + r
+    is_level: NDArray[np.bool_]  # (n_features,): split by equality
 
     @classmethod
     def build(
@@ -34,6 +36,8 @@ class TrainingSet:
         y: Floats,
         weight: Floats | None = None,
         n_threads: int = 1,
+        n_copies: int = 1,
+        is_level: NDArray[np.bool_] | None = None,
     ) -> "TrainingSet":
         """Lay out codes (n_features, n_rows) for a chain."""
         n_features, n_rows = code_columns.shape
@@ -53,6 +57,8 @@ class TrainingSet:
             has_missing=code_columns.min(axis=1, initial=1) == 0,
             y=np.ascontiguousarray(y, dtype=np.float64),
             weight=None if weight is None else np.ascontiguousarray(weight, dtype=np.float64),
+            n_copies=n_copies,
+            is_level=np.zeros(n_features, dtype=np.bool_) if is_level is None else is_level,
         )
 
     @property

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,47 +17,26 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from sglb import archive
-from sglb.bins import Bins
 from sglb.boosting import LeafRule, boost
 from sglb.callbacks import Callback, EarlyStopping, EvaluationSet, History, Progress, user_shape
 from sglb.ensemble import Ensemble
-from sglb.frame import read_features, read_numbers, read_weight
-from sglb.losses import Loss, UserLoss
+from sglb.estimators.rows import Rows, average, encode_rows
+from sglb.frame import Features, read_features, read_numbers, read_weight
+from sglb.losses import Loss
 from sglb.losses.minimisers import spread
 from sglb.metrics import Metric, MetricSpec, get_metric
 from sglb.model import Kind, Model
 from sglb.posterior import virtual_states
 from sglb.samplers import Sampler
-from sglb.settings import Settings, Size, check_parameters, n_threads, resolve
+from sglb.settings import Settings, check_parameters, n_threads, resolve
 from sglb.structure import GreedySearch
-from sglb.training_set import TrainingSet, weight_unit
+from sglb.training_set import TrainingSet
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 
 # Losses whose prediction is the mean of y, so that residuals have a variance about it.
 MEAN_LOSSES = ("squared", "poisson")
-
-
-class Rows(NamedTuple):
-    """Training rows as read: features, target as numbers, weights, classes behind the numbers."""
-
-    values: Array
-    target: Floats
-    weight: Floats | None
-    classes: Array | None
-
-    @property
-    def total_weight(self) -> float:
-        """The N of the theory."""
-        return float(len(self.values) if self.weight is None else self.weight.sum())
-
-    @property
-    def task(self) -> str:
-        """What metrics may be asked for."""
-        if self.classes is None:
-            return "regression"
-        return "binary" if len(self.classes) <= 2 else "multiclass"
 
 
 class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
@@ -83,7 +62,7 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
         leaf_method: str = "auto",
         l2_regularization: float | str = "auto",
         init: str = "auto",
-        categorical_features: str | None = "from_dtype",
+        categorical_features: Any = "from_dtype",
         early_stopping_rounds: int | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -142,14 +121,20 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
             loss = loss.scaled(spread(rows.target, rows.weight))
         loss.check_target(rows.target)
         best = loss.init(rows.target, rows.weight)
-        settings = resolve(parameters, loss, _size(rows, loss, best))
+        settings = resolve(parameters, loss, rows.size(loss, best))
         threads = settings.n_threads
-        bins = Bins.fit(rows.values, self.max_bins, seed=settings.seed, n_threads=threads)
-        sets = self._evaluation_sets(eval_set, X_val, y_val, rows.classes, bins, threads)
-        history = History(sets, _metrics(eval_metric, rows.task), threads)
+        given = self._read_evaluation(eval_set, X_val, y_val, rows)
+        metrics = _metrics(eval_metric, rows.task)
+        coded = encode_rows(rows, self.max_bins, settings.seed, threads)
+        sets = [
+            EvaluationSet(f"validation_{place}", coded.encode(features, threads), target, weight)
+            for place, (features, target, weight) in enumerate(given)
+        ]
+        history = History(sets, metrics, threads)
         start = np.zeros_like(best) if self.init == "zero" else best
-        chain = Ensemble(bins, self.max_depth, start)
-        ensemble = self._run(rows, loss, settings, chain, history, callbacks)
+        chain = Ensemble(coded.bins, self.max_depth, start)
+        training_set = coded.training_set(rows, threads)
+        ensemble = self._run(training_set, loss, settings, chain, history, callbacks)
         best_iteration, best_score = history.best() if sets else (None, None)
         if self.early_stopping_rounds is not None and best_iteration is not None:
             ensemble = ensemble.at(best_iteration)
@@ -159,16 +144,17 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
             parameters=parameters,
             loss=loss,
             ensemble=ensemble,
+            encoding=coded.encoding,
             classes=rows.classes,
             feature_names=None if names is None else list(names),
-            feature_dtype=rows.values.dtype.name,
+            feature_dtype=rows.features.values.dtype.name,
             learning_rate=settings.learning_rate,
             temperature=settings.temperature,
             shrink_rate=settings.shrink_rate,
             leaf_method=settings.leaf_method,
             total_weight=rows.total_weight,
             seed=settings.seed,
-            residual_variance=_residual_variance(rows, loss, ensemble, threads),
+            residual_variance=_residual_variance(rows, training_set, loss, ensemble, threads),
             best_iteration=best_iteration,
             best_score=best_score,
             evals_result=history.result,
@@ -177,13 +163,13 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
 
     def _read_rows(self, X: Any, y: Any, sample_weight: Any) -> Rows:
         """Read the training rows; a row of weight zero is not there."""
-        values = read_features(self, X, reset=True)
-        target, classes = self._learn_target(y, len(values))
-        weight = self._row_weight(read_weight(sample_weight, values), target, classes)
+        features = read_features(self, X, reset=True, categorical=self.categorical_features)
+        target, classes = self._learn_target(y, len(features))
+        weight = self._row_weight(read_weight(sample_weight, features), target, classes)
         if weight is not None and not weight.all():
             there = weight > 0.0
-            values, target, weight = values[there], target[there], weight[there]
-        return Rows(values, target, weight, classes)
+            features, target, weight = features.take(there), target[there], weight[there]
+        return Rows(features, target, weight, classes)
 
     def _learn_target(self, y: Any, n_rows: int) -> tuple[Floats, Array | None]:
         """Return the target as numbers and, if there are classes, the classes they stand for."""
@@ -198,30 +184,25 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
     def _choose_loss(self, classes: Array | None) -> Loss:
         raise NotImplementedError
 
-    def _evaluation_sets(
-        self,
-        eval_set: Sequence[tuple[Any, ...]] | None,
-        X_val: Any,
-        y_val: Any,
-        classes: Array | None,
-        bins: Bins,
-        threads: int,
-    ) -> list[EvaluationSet]:
-        """Read the evaluation sets; they are named validation_0, validation_1, ..."""
+    def _read_evaluation(
+        self, eval_set: Sequence[tuple[Any, ...]] | None, X_val: Any, y_val: Any, rows: Rows
+    ) -> list[tuple[Features, Floats, Floats | None]]:
+        """Read the evaluation sets: features, target and weight of each."""
         if (X_val is None) != (y_val is None):
             raise ValueError("X_val and y_val go together; one of them is missing")
         given = list(eval_set or ()) + ([] if X_val is None else [(X_val, y_val)])
         sets = []
+        mask = rows.features.is_categorical
         for place, one in enumerate(given):
-            name = f"validation_{place}"
             if not isinstance(one, tuple | list) or len(one) not in (2, 3):
                 raise ValueError(f"eval_set[{place}] must be (X, y) or (X, y, weight)")
-            values = read_features(self, one[0], reset=False)
-            if not len(values):
+            features = read_features(self, one[0], reset=False, categorical=mask)
+            if not len(features):
                 raise ValueError(f"eval_set[{place}] has no rows")
-            target = self._same_target(one[1], len(values), classes)
-            weight = read_weight(one[2] if len(one) == 3 else None, values, f"weight of {name}")
-            sets.append(EvaluationSet(name, bins.encode(values, threads), target, weight))
+            target = self._same_target(one[1], len(features), rows.classes)
+            name = f"weight of validation_{place}"
+            weight = read_weight(one[2] if len(one) == 3 else None, features, name)
+            sets.append((features, target, weight))
         if self.early_stopping_rounds is not None and not sets:
             raise ValueError(
                 f"early_stopping_rounds={self.early_stopping_rounds} needs rows to watch: give fit "
@@ -235,7 +216,7 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
 
     def _run(
         self,
-        rows: Rows,
+        training_set: TrainingSet,
         loss: Loss,
         settings: Settings,
         chain: Ensemble,
@@ -243,7 +224,7 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
         callbacks: Sequence[Callback],
     ) -> Ensemble:
         """Run the chain with its guests."""
-        threads, bins = settings.n_threads, chain.bins
+        threads = settings.n_threads
         rule = GreedySearch(
             self.max_depth,
             l2=settings.l2,
@@ -251,7 +232,6 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
             random_strength=self.random_strength,
             n_threads=threads,
         )
-        columns = bins.encode(rows.values, threads)
         guests: list[Callback] = [history] if history.sets else []
         if self.early_stopping_rounds is not None:
             guests.append(EarlyStopping(history, self.early_stopping_rounds))
@@ -260,7 +240,7 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
             if self.verbose:
                 guests.append(stack.enter_context(closing(Progress(self.n_estimators, history))))
             return boost(
-                TrainingSet.build(columns, bins.n_codes, rows.target, rows.weight, threads),
+                training_set,
                 loss,
                 settings.sampler,
                 rule,
@@ -277,7 +257,7 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
         self._model = model
         self.ensemble_ = model.ensemble
         self.loss_ = model.loss
-        self.n_features_in_ = model.ensemble.n_features
+        self.n_features_in_ = model.n_columns
         if model.feature_names is not None:
             self.feature_names_in_ = np.array(model.feature_names, dtype=object)
         if model.classes is not None:
@@ -294,24 +274,45 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
         self.feature_importances_ = model.feature_importances
         return self
 
+    def _read(self, X: Any) -> Features:
+        """Read rows to predict."""
+        check_is_fitted(self)
+        encoding = self._model.encoding
+        mask = None if encoding is None else encoding.is_categorical
+        return read_features(self, X, reset=False, categorical=mask)
+
+    def _states_raw(self, X: Any, numbers: Sequence[int]) -> Floats:
+        """Return the raw scores of rising states, (n_states, n_outputs, n_rows)."""
+        features, threads = self._read(X), n_threads(self.n_jobs)
+        states, encoding = self._model.ensemble.states(numbers), self._model.encoding
+        if encoding is None:
+            return states.predict(features.values, threads)
+        raw = np.empty((len(numbers), self._model.ensemble.n_outputs, len(features)))
+        for rows, values in encoding.blocks(features, threads):
+            raw[:, :, rows] = states.predict(values, threads)
+        return raw
+
     def predict_raw(self, X: Any) -> Floats:
         """Return raw scores, (n_rows,) or with several outputs (n_rows, n_outputs)."""
         check_is_fitted(self)
-        values = read_features(self, X, reset=False)
-        return user_shape(self._model.ensemble.predict(values, n_threads(self.n_jobs)))
+        return user_shape(self._states_raw(X, [len(self._model.ensemble)])[0])
 
-    def row_predictor(self) -> Callable[[Array], Any]:
-        """Return a function of one row, a vector of n_features_in_ numbers, for low latency.
+    def row_predictor(self) -> Callable[[Any], Any]:
+        """Return a function of one row for low latency.
 
-        It gives what `predict_proba` (a regressor: `predict`) gives for that row in a few
-        microseconds: the model is prepared once, the row is not checked, one thread is used.
+        The row is a vector of n_features_in_ numbers or, for a model with categorical columns, a
+        sequence of numbers and levels. The function gives what `predict_proba` (a regressor:
+        `predict`) gives for that row in a few microseconds: the model is prepared once, the row is
+        not checked, one thread is used.
         """
         check_is_fitted(self)
-        ensemble = self._model.ensemble
+        ensemble, encoding = self._model.ensemble, self._model.encoding
         states = ensemble.states([len(ensemble)])
+        encode = None if encoding is None else encoding.row_encoder()
 
-        def predict_row(row: Array) -> Any:
-            return self._answer(user_shape(states.predict(row.reshape(1, -1))[0]))[0]
+        def predict_row(row: Any) -> Any:
+            values = row.reshape(1, -1) if encode is None else encode(row)
+            return self._answer(user_shape(states.predict(values)[0]))[0]
 
         return predict_row
 
@@ -321,20 +322,23 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
 
     def staged_predict_raw(self, X: Any) -> Iterator[Floats]:
         """Yield the raw scores of the chain after each step."""
-        check_is_fitted(self)
-        values = read_features(self, X, reset=False)
-        for raw in self._model.ensemble.staged(values, n_threads(self.n_jobs)):
-            yield user_shape(raw)
+        features, threads = self._read(X), n_threads(self.n_jobs)
+        ensemble, encoding = self._model.ensemble, self._model.encoding
+        if encoding is None:
+            yield from map(user_shape, ensemble.staged(features.values, threads))
+            return
+        columns = encoding.codes(features, ensemble.bins, threads)
+        raw = ensemble.start(len(features))
+        for step in range(len(ensemble)):
+            ensemble.advance(columns, raw, step, threads)
+            yield user_shape(raw.copy())
 
     def _draws(self, X: Any, n_states: int) -> list[Floats]:
         """Return the raw scores of several states of the chain, one traversal for all."""
         check_is_fitted(self)
         check_parameters({"n_states": n_states})
-        values = read_features(self, X, reset=False)
-        ensemble = self._model.ensemble
-        states = virtual_states(len(ensemble), n_states).tolist()
-        raws = ensemble.predict(values, n_threads(self.n_jobs), states)
-        return [user_shape(raw) for raw in raws]
+        numbers = virtual_states(len(self._model.ensemble), n_states).tolist()
+        return [user_shape(raw) for raw in self._states_raw(X, numbers)]
 
     def save(self, path: str | Path) -> None:
         """Write the fitted model to a file, whole or not at all; `sglb.load` reads it."""
@@ -376,24 +380,6 @@ def _checked(callbacks: Sequence[Callback]) -> Sequence[Callback]:
     return callbacks
 
 
-def _size(rows: Rows, loss: Loss, best: Floats) -> Size:
-    """Return what the rules for "auto" ask of the data; `best` is the best constant raw score."""
-    n_rows = len(rows.values)
-    size = Size(n_rows, rows.total_weight, weight_unit(rows.weight))
-    raw = user_shape(np.repeat(best[:, None], n_rows, axis=1))
-    if rows.classes is None:
-        square = np.square(loss.gradient(rows.target, raw)).reshape(n_rows, -1).sum(axis=1)
-        size = replace(size, square=_average(square, rows.weight))
-    if loss.has_hessian or not isinstance(loss, UserLoss):
-        bend = np.abs(loss.hessian(rows.target, raw)).reshape(n_rows, -1).mean(axis=1)
-        size = replace(size, curvature=_average(bend, rows.weight))
-    return size
-
-
-def _average(values: Floats, weight: Floats | None) -> float:
-    return float(np.average(values, weights=weight))
-
-
 def _metrics(spec: MetricSpec | Sequence[MetricSpec] | None, task: str) -> list[Metric]:
     """Return the metrics that eval_metric stands for; the mean loss without it."""
     if spec is None:
@@ -404,9 +390,19 @@ def _metrics(spec: MetricSpec | Sequence[MetricSpec] | None, task: str) -> list[
     return [get_metric(one, task) for one in several]
 
 
-def _residual_variance(rows: Rows, loss: Loss, ensemble: Ensemble, threads: int) -> float | None:
-    """Weighted mean squared residual of the training rows, None if predictions are not means."""
+def _residual_variance(
+    rows: Rows, training_set: TrainingSet, loss: Loss, ensemble: Ensemble, threads: int
+) -> float | None:
+    """Weighted mean squared residual of the training rows, None if predictions are not means.
+
+    Where categories became means of y the rows are taken as the chain saw them: in prediction a
+    training row's statistic knows its own y.
+    """
     if loss.name not in MEAN_LOSSES or loss.task != "regression":
         return None
-    prediction = loss.link(user_shape(ensemble.predict(rows.values, threads)))
-    return _average((rows.target - prediction) ** 2, rows.weight)
+    if rows.features.labels:
+        raw = ensemble.replay(training_set.code_columns, threads)
+    else:
+        raw = ensemble.predict(rows.features.values, threads)
+    prediction = loss.link(user_shape(raw))
+    return average((training_set.y - prediction) ** 2, training_set.weight)

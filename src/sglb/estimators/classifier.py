@@ -36,7 +36,9 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
     leaf_method : "gradient" (the paper), "newton", or "auto" (newton for convex losses).
     l2_regularization : added to the weight of each leaf; "auto" is 0, for Newton leaves 3.
     init : "zero" (the paper) or "mean", the best constant, never shrunk; "auto" is "mean".
-    categorical_features : "from_dtype"; such columns are refused in this version.
+    categorical_features : "from_dtype" (columns of text or of a categorical type), or a list of
+        column names or places, or a mask over the columns; None takes every column for numbers.
+        Up to max_bins levels are split one against the others, more become means of the target.
     class_weight : None, "balanced", or a dict from label to weight.
     early_stopping_rounds : steps without improvement on the last evaluation set before stopping.
     random_state : seed; the same seed gives the same model for any n_jobs.
@@ -72,7 +74,7 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
         leaf_method: str = "auto",
         l2_regularization: float | str = "auto",
         init: str = "auto",
-        categorical_features: str | None = "from_dtype",
+        categorical_features: Any = "from_dtype",
         class_weight: Mapping[Any, float] | str | None = None,
         early_stopping_rounds: int | None = None,
         random_state: Any = None,

@@ -1,0 +1,43 @@
+"""The levels of a categorical column: labels in their order, a missing value as the last one."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sglb.labels import LabelColumn
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The labels that training rows have, sorted; with `has_missing` one more level for None."""
+
+    labels: tuple[str, ...]
+    has_missing: bool
+
+    @classmethod
+    def fit(cls, column: LabelColumn) -> "Vocabulary":
+        """Learn the levels that rows of a column have; labels that no row has do not count."""
+        there = np.zeros(len(column.labels) + 1, dtype=bool)  # the last for index -1
+        there[column.index] = True
+        labels = [*column.labels, None]
+        found = {labels[place] for place in np.flatnonzero(there)}
+        return cls(tuple(sorted(label for label in found if label is not None)), None in found)
+
+    @property
+    def n_levels(self) -> int:
+        """Number of levels."""
+        return len(self.labels) + self.has_missing
+
+    @cached_property
+    def numbers(self) -> dict[str | None, int]:
+        """Label -> level number."""
+        numbers: dict[str | None, int] = {label: n for n, label in enumerate(self.labels)}
+        return numbers | {None: len(self.labels)} if self.has_missing else numbers
+
+    def levels(self, column: LabelColumn) -> NDArray[np.int32]:
+        """Return the level number of each row, -1 for a label that training has not."""
+        numbers = self.numbers
+        known = [numbers.get(label, -1) for label in (*column.labels, None)]
+        return np.array(known, dtype=np.int32)[column.index]

@@ -548,6 +548,12 @@ void py_combination_gains(In<int32_t, 2> levels, In<int64_t, 1> n_levels, In<int
     combination_gains(found, wanted, explained, ridge, gains.data(), n_threads);
 }
 
+int64_t py_number_keys(In<uint64_t, 1> keys, Array<int32_t, 1> numbers) {
+    require(numbers.shape(0) == keys.shape(0), "numbers must be as long as keys");
+    nb::gil_scoped_release release;
+    return number_keys(keys.data(), length(keys, 0), numbers.data());
+}
+
 void check_slots(int64_t n_keys, int64_t n_slots) {
     require(n_slots > n_keys && (n_slots & (n_slots - 1)) == 0 && n_keys < int64_t{1} << 31,
             "slots must be a power of two above the number of keys");
@@ -637,6 +643,7 @@ NB_MODULE(_core, m) {
     m.def("combination_gains", &py_combination_gains, "levels"_array, "n_levels"_array,
           "members"_array, "targets"_array, "weight"_array.none(), "ridge"_a, "gains"_array,
           "n_threads"_a);
+    m.def("number_keys", &py_number_keys, "keys"_array, "numbers"_array);
     m.def("place_keys", &py_place_keys, "keys"_array, "slots"_array);
     m.def("find_keys", &py_find_keys, "wanted"_array, "keys"_array, "slots"_array, "places"_array,
           "n_threads"_a);

@@ -89,6 +89,9 @@ struct Sum {
     double total = 0.0, count = 0.0;
 };
 
+// Rows that lie between asking for a value and using it: about a memory access long.
+constexpr int64_t ahead = 16;
+
 void ordered_column(const Levels& levels, const Targets& targets, const Ordered& ordered,
                     int64_t column, int64_t target, int64_t order, uint8_t* codes) {
     const int32_t* level = levels.data + column * levels.n_rows;
@@ -100,6 +103,15 @@ void ordered_column(const Levels& levels, const Targets& targets, const Ordered&
     const double prior = ordered.unit * ordered.means[target];
     std::vector<Sum> sums(index(levels.n_levels[column]));
     for (int64_t i = 0; i < levels.n_rows; ++i) {
+        if (i + 2 * ahead <
+            levels.n_rows) {  // rows come in random order: no cache sees them coming
+            const uint32_t later = rows[i + 2 * ahead];
+            __builtin_prefetch(level + later);
+            __builtin_prefetch(value + later);
+            __builtin_prefetch(codes + later, 1);
+            if (targets.weight) __builtin_prefetch(targets.weight + later);
+            __builtin_prefetch(sums.data() + level[rows[i + ahead]], 1);
+        }
         const uint32_t row = rows[i];
         Sum& sum = sums[index(level[row])];
         const double statistic = (sum.total + prior) / (sum.count + ordered.unit);
@@ -198,6 +210,12 @@ void combination_gains(const Levels& levels, const Combinations& combinations,
                                           combinations.width, numbers.data());
         gains[i] = gain_of(numbers.data(), count, levels.n_rows, targets, ridge);
     });
+}
+
+int64_t number_keys(const uint64_t* keys, int64_t n, int32_t* numbers) {
+    Numbering numbering(~uint64_t{0});
+    for (int64_t i = 0; i < n; ++i) numbers[i] = numbering.number(keys[i]);
+    return numbering.count();
 }
 
 void place_keys(const uint64_t* keys, int64_t n_keys, int32_t* slots, int64_t n_slots) {

@@ -63,6 +63,9 @@ void combine(const Levels& levels, const Combinations& combinations, int32_t* nu
 void combination_gains(const Levels& levels, const Combinations& combinations,
                        const Targets& targets, double ridge, double* gains, int n_threads);
 
+// Keys numbered as they first appear: OUT numbers [n]. Returns how many there are.
+int64_t number_keys(const uint64_t* keys, int64_t n, int32_t* numbers);
+
 // Keys in a hash table: OUT slots [n_slots], a power of two above n_keys: the place of a key or -1.
 void place_keys(const uint64_t* keys, int64_t n_keys, int32_t* slots, int64_t n_slots);
 

@@ -323,6 +323,9 @@ def combination_gains(
     OUT gains (M,).
     """
 
+def number_keys(keys: NDArray[np.uint64], numbers: Ints) -> int:
+    """Number keys as they first appear: OUT numbers. Returns how many there are."""
+
 def place_keys(keys: NDArray[np.uint64], slots: Ints) -> None:
     """Hash table of keys: OUT slots, a power of two above the number of keys."""
 

@@ -191,7 +191,8 @@ def _labels(series: Any) -> LabelColumn:
     import narwhals as nw
 
     if not (series.dtype.is_numeric() or series.dtype == nw.Boolean):
-        return of_series(series)
+        known = series.dtype != nw.String or not series.implementation.is_polars()
+        return of_series(series if known else series.cast(nw.Categorical))
     missing = np.asarray(series.is_null().to_numpy(), dtype=bool)
     values = series.fill_null(False if series.dtype == nw.Boolean else 0).to_numpy()
     column = of_objects(values, series.name) if values.dtype.kind == "O" else of_array(values)

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sglb import _core
+
 Array = NDArray[Any]
 
 
@@ -54,8 +56,19 @@ def label_of(value: Any) -> str | None:
 
 def of_array(values: Array) -> LabelColumn:
     """Label a vector of numbers."""
-    distinct, index = np.unique(values, return_inverse=True)
-    return LabelColumn(index.astype(np.int32), [label_of(value) for value in distinct.tolist()])
+    index, first = _numbered(values)
+    return LabelColumn(index, [label_of(value) for value in values[first].tolist()])
+
+
+def _numbered(values: Array) -> tuple[NDArray[np.int32], NDArray[np.intp]]:
+    """Number the values of a vector as they first appear; return the first row of each, too."""
+    wide = np.float64 if values.dtype.kind == "f" else np.uint64
+    keys = np.ascontiguousarray(values, dtype=wide).view(np.uint64)
+    index = np.empty(len(keys), dtype=np.int32)
+    count = _core.number_keys(keys, index)
+    first = np.empty(count, dtype=np.intp)
+    first[index[::-1]] = np.arange(len(keys) - 1, -1, -1)
+    return index, first
 
 
 def of_objects(values: Array, name: Any) -> LabelColumn:
@@ -101,7 +114,6 @@ def _of_arrow(native: Any) -> LabelColumn:
 
 
 def _of_polars(native: Any) -> LabelColumn:
-    text = native.cast(str)
-    labels = text.drop_nulls().unique().to_list()
-    index = text.replace_strict([*labels, None], [*range(len(labels)), -1])
-    return LabelColumn(index.to_numpy().astype(np.int32), labels)
+    # What number a category has is the library's own affair; that it is one number is enough.
+    index, first = _numbered(native.to_physical().to_numpy())
+    return LabelColumn(index, native.gather(first).to_list())

@@ -33,7 +33,7 @@ STATISTIC_BINS = 32
 # class is mostly noise, and every statistic is a column to search.
 MOST_CLASSES = 16
 
-# Combinations whose levels are held at a time: bounds memory to 32 bytes a row.
+# Columns whose levels are counted at a time: enough for the threads, few enough for the memory.
 TOGETHER = 8
 
 
@@ -120,9 +120,11 @@ class Encoder:
         parts = []
         if self.level_columns:
             parts.append(self._level_part(list(self.level_columns)))
-        for column in np.flatnonzero(self.has_many):
-            members = [(int(column),)]
-            parts += self._statistic_parts(members, self.levels[[column]], self.n_levels[[column]])
+        rich = np.flatnonzero(self.has_many).tolist()
+        for begin in range(0, len(rich), TOGETHER):
+            some = rich[begin : begin + TOGETHER]
+            members = [(column,) for column in some]
+            parts += self._statistic_parts(members, self.levels[some], self.n_levels[some])
         return parts
 
     def combined(self, chosen: Sequence[tuple[int, ...]]) -> list[Part]:
@@ -185,12 +187,15 @@ class Encoder:
             columns,
             self.n_threads,
         )
-        parts = [Part(columns, bins, False)]
-        for table, row in zip(tables, levels, strict=True):
+        parts = []
+        for place, (table, row) in enumerate(zip(tables, levels, strict=True)):
+            own = slice(place * n_targets, (place + 1) * n_targets)
+            kept = Bins(bins.thresholds[own], bins.n_thresholds[own])
+            parts.append(Part(columns[own], kept, False))
             if table.counts is not None:
-                bins = self._bins([(table.counts[None], row)])
-                codes = bins.encode(table.counts[:, None])[0]
-                parts.append(Part(np.tile(codes[row], self.n_copies)[None], bins, False))
+                kept = self._bins([(table.counts[None], row)])
+                codes = kept.encode(table.counts[:, None])[0]
+                parts.append(Part(np.tile(codes[row], self.n_copies)[None], kept, False))
         return parts
 
     def _table(

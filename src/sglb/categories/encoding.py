@@ -118,15 +118,16 @@ class Encoding:
     def blocks(self, features: Features, n_threads: int = 1) -> Iterator[tuple[slice, Floats]]:
         """Yield the rows of a table, block by block, as the values that the trees split on."""
         n_rows = max(1, BLOCK_VALUES // max(1, self.n_features))
+        pairs = list(zip(self.vocabularies, features.labels, strict=True))
+        lookups = [(vocabulary.lookup(column), column.index) for vocabulary, column in pairs]
         for begin in range(0, len(features), n_rows):
             rows = slice(begin, min(len(features), begin + n_rows))
-            yield rows, self._encode(features.take(rows), n_threads)
+            levels = np.array([lookup[index[rows]] for lookup, index in lookups])
+            yield rows, self._encode(features.values[rows], levels, n_threads)
 
-    def _encode(self, features: Features, n_threads: int) -> Floats:
-        values = np.empty((len(features), self.n_features), order="F")
-        values[:, : self.n_numeric] = features.values
-        pairs = zip(self.vocabularies, features.labels, strict=True)
-        levels = np.array([vocabulary.levels(column) for vocabulary, column in pairs])
+    def _encode(self, numbers: NDArray[Any], levels: Levels, n_threads: int) -> Floats:
+        values = np.empty((len(numbers), self.n_features), order="F")
+        values[:, : self.n_numeric] = numbers
         place = self.n_numeric
         for column in self.level_columns:
             values[:, place] = np.where(levels[column] < 0, np.nan, levels[column])

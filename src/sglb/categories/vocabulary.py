@@ -36,8 +36,15 @@ class Vocabulary:
         numbers: dict[str | None, int] = {label: n for n, label in enumerate(self.labels)}
         return numbers | {None: len(self.labels)} if self.has_missing else numbers
 
-    def levels(self, column: LabelColumn) -> NDArray[np.int32]:
-        """Return the level number of each row, -1 for a label that training has not."""
+    def lookup(self, column: LabelColumn) -> NDArray[np.int32]:
+        """Return the level number of each label of a column, then that of a missing value.
+
+        The number is -1 for a label that training has not.
+        """
         numbers = self.numbers
         known = [numbers.get(label, -1) for label in (*column.labels, None)]
-        return np.array(known, dtype=np.int32)[column.index]
+        return np.array(known, dtype=np.int32)
+
+    def levels(self, column: LabelColumn) -> NDArray[np.int32]:
+        """Return the level number of each row."""
+        return self.lookup(column)[column.index]

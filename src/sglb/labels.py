@@ -108,9 +108,10 @@ def _of_pandas(native: Any) -> LabelColumn:
 def _of_arrow(native: Any) -> LabelColumn:
     encoded = native if hasattr(native.type, "index_type") else native.dictionary_encode()
     whole = encoded.unify_dictionaries().combine_chunks()
-    index = whole.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    there = whole.indices.is_valid().to_numpy(zero_copy_only=False)
+    index = whole.indices.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int32)
     labels = [label_of(value) for value in whole.dictionary.to_pylist()]
-    return LabelColumn(index.astype(np.int32), labels)
+    return LabelColumn(np.where(there, index, np.int32(-1)), labels)
 
 
 def _of_polars(native: Any) -> LabelColumn:

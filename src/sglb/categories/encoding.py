@@ -102,6 +102,13 @@ class Encoding:
         """Levels of each categorical column."""
         return [vocabulary.n_levels for vocabulary in self.vocabularies]
 
+    @property
+    def is_text(self) -> NDArray[np.bool_]:
+        """Which columns of the caller's table have labels that are not just numbers."""
+        found = np.zeros(self.n_columns, dtype=np.bool_)
+        found[self.is_categorical] = [one.is_text for one in self.vocabularies]
+        return found
+
     def share(self, gains: Floats) -> Floats:
         """Return what belongs to each column of the table; a combination is shared equally."""
         shares = np.zeros(self.n_columns)

@@ -6,7 +6,15 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from sglb.labels import LabelColumn
+from sglb.labels import LabelColumn, label_of
+
+
+def _is_number(label: str) -> bool:
+    """Whether a number has this label."""
+    try:
+        return label in (label_of(float(label)), str(int(label)))
+    except (ValueError, OverflowError):
+        return False
 
 
 @dataclass(frozen=True)
@@ -29,6 +37,11 @@ class Vocabulary:
     def n_levels(self) -> int:
         """Number of levels."""
         return len(self.labels) + self.has_missing
+
+    @property
+    def is_text(self) -> bool:
+        """Whether there is a label that no number has, "007" for example."""
+        return any(not _is_number(label) for label in self.labels)
 
     @cached_property
     def numbers(self) -> dict[str | None, int]:

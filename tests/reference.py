@@ -244,17 +244,23 @@ def combine(levels, members):
 
 
 def combination_gain(levels, members, targets, weight, ridge):
-    """Share of the squares of targets that the other rows of a joint level explain."""
+    """Share of the squares of targets that the other rows of a joint level explain, and the
+    standard deviation of that share if signs are coins: sum over pairs of g_i^2 g_j^2 / d^2.
+    """
     weight = np.ones(levels.shape[1]) if weight is None else weight
     number = combine(levels, members)
-    gain = 0.0
+    gain, variance = 0.0, 0.0
     for level in range(number.max(initial=-1) + 1):
         rows = number == level
         w = weight[rows]
+        divisor = w.sum() - (w**2).sum() / w.sum() + ridge
         for g in targets[:, rows]:
-            left_out = (w * g).sum() ** 2 - ((w * g) ** 2).sum()
-            gain += left_out / (w.sum() - (w**2).sum() / w.sum() + ridge)
-    return gain / (weight * targets**2).sum()
+            pairs = np.outer(w * g, w * g)
+            np.fill_diagonal(pairs, 0.0)
+            gain += pairs.sum() / divisor
+            variance += 2 * (pairs**2).sum() / divisor**2
+    total = (weight * targets**2).sum()
+    return gain / total, math.sqrt(variance) / total
 
 
 # --------------------------------------------------------------------------------------- search

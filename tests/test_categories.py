@@ -110,15 +110,18 @@ def test_combined_levels_and_gains_equal_their_twins(rng, n, weighted):
         numbers = np.full((len(MEMBERS), n), 99, dtype=np.int32)
         n_numbers = np.empty(len(MEMBERS), dtype=np.int64)
         _core.combine(levels, n_levels, MEMBERS, numbers, n_numbers, n_threads)
-        gains = np.empty(len(MEMBERS))
-        _core.combination_gains(levels, n_levels, MEMBERS, targets, weight, 5.0, gains, n_threads)
+        gains, errors = np.empty((2, len(MEMBERS)))
+        _core.combination_gains(
+            levels, n_levels, MEMBERS, targets, weight, 5.0, gains, errors, n_threads
+        )
         for place, members in enumerate(MEMBERS):
             expected = reference.combine(levels, members)
             assert np.array_equal(numbers[place], expected)
             assert n_numbers[place] == expected.max(initial=-1) + 1
             if n:
-                gain = reference.combination_gain(levels, members, targets, weight, 5.0)
+                gain, error = reference.combination_gain(levels, members, targets, weight, 5.0)
                 np.testing.assert_allclose(gains[place], gain, rtol=1e-9, atol=1e-12)
+                np.testing.assert_allclose(errors[place], error, rtol=1e-6, atol=1e-8)
 
 
 def test_combinations_of_more_levels_than_a_table_can_hold_are_hashed():
@@ -206,6 +209,24 @@ def test_the_combination_that_explains_the_residuals_is_chosen_and_no_other():
     noise = rng.normal(size=(1, 20_000))
     assert choose_combinations(levels, n_levels, noise, None, many=64) == []
     assert choose_combinations(levels, n_levels, residuals, None, many=100) == []
+
+
+def test_the_error_of_a_gain_is_its_standard_deviation_under_chance():
+    # 400 draws of coin signs: the standard deviation of 400 is known to 3.5 %, 4 of that allowed.
+    rng = np.random.default_rng(4)
+    levels = rng.integers(0, 40, (2, 500)).astype(np.int32)
+    size, found = rng.random((1, 500)), []
+    for _ in range(400):
+        gain, error = np.empty((2, 1))
+        signs = rng.choice([-1.0, 1.0], (1, 500))
+        pair = np.array([[0, 1]], dtype=np.int32)
+        n_levels = np.array([40, 40])
+        _core.combination_gains(levels, n_levels, pair, size * signs, None, 5.0, gain, error, 1)
+        found.append((gain[0], error[0]))
+    gains, errors = np.array(found).T
+    assert np.allclose(errors, errors[0])
+    assert abs(gains.std() / errors[0] - 1) < 0.14
+    assert abs(gains.mean()) < 4 * errors[0] / 20
 
 
 def test_a_combination_with_too_many_possible_levels_is_no_candidate():

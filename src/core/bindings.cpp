@@ -539,13 +539,14 @@ void py_combine(In<int32_t, 2> levels, In<int64_t, 1> n_levels, In<int32_t, 2> m
 
 void py_combination_gains(In<int32_t, 2> levels, In<int64_t, 1> n_levels, In<int32_t, 2> members,
                           In<double, 2> targets, MaybeVector weight, double ridge,
-                          Array<double, 1> gains, int n_threads) {
+                          Array<double, 1> gains, Array<double, 1> errors, int n_threads) {
     const Levels found = levels_of(levels, n_levels);
     const Combinations wanted = combinations_of(members, found);
     const Targets explained = targets_of(targets, weight, found);
-    require(length(gains, 0) == wanted.n, "gains must be (M,)");
+    require(length(gains, 0) == wanted.n && length(errors, 0) == wanted.n,
+            "gains and errors must be (M,)");
     nb::gil_scoped_release release;
-    combination_gains(found, wanted, explained, ridge, gains.data(), n_threads);
+    combination_gains(found, wanted, explained, ridge, gains.data(), errors.data(), n_threads);
 }
 
 int64_t py_number_keys(In<uint64_t, 1> keys, Array<int32_t, 1> numbers) {
@@ -642,7 +643,7 @@ NB_MODULE(_core, m) {
           "numbers"_array, "n_numbers"_array, "n_threads"_a);
     m.def("combination_gains", &py_combination_gains, "levels"_array, "n_levels"_array,
           "members"_array, "targets"_array, "weight"_array.none(), "ridge"_a, "gains"_array,
-          "n_threads"_a);
+          "errors"_array, "n_threads"_a);
     m.def("number_keys", &py_number_keys, "keys"_array, "numbers"_array);
     m.def("place_keys", &py_place_keys, "keys"_array, "slots"_array);
     m.def("find_keys", &py_find_keys, "wanted"_array, "keys"_array, "slots"_array, "places"_array,

@@ -1,6 +1,7 @@
 #include "categories.h"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "noise.h"
@@ -122,10 +123,14 @@ void ordered_column(const Levels& levels, const Targets& targets, const Ordered&
     }
 }
 
-double gain_of(const int32_t* numbers, int32_t n_numbers, int64_t n_rows, const Targets& targets,
-               double ridge) {
+struct Gain {
+    double gain = 0.0, error = 0.0;
+};
+
+Gain gain_of(const int32_t* numbers, int32_t n_numbers, int64_t n_rows, const Targets& targets,
+             double ridge) {
     struct Moments {
-        double sum, squares;
+        double sum, squares, fourths;
     };
     std::vector<double> count(index(n_numbers)), squares(index(n_numbers));
     for (int64_t row = 0; row < n_rows; ++row) {
@@ -133,21 +138,30 @@ double gain_of(const int32_t* numbers, int32_t n_numbers, int64_t n_rows, const 
         count[index(numbers[row])] += weight;
         squares[index(numbers[row])] += weight * weight;
     }
-    double gain = 0.0, total = 0.0;
+    double gain = 0.0, variance = 0.0, total = 0.0;
     for (int64_t k = 0; k < targets.n_targets; ++k) {
         std::vector<Moments> moments(index(n_numbers));
         for (int64_t row = 0; row < n_rows; ++row) {
             const double value = targets.values[k * n_rows + row];
             const double product = weight_of(targets, row) * value;
-            moments[index(numbers[row])].sum += product;
-            moments[index(numbers[row])].squares += product * product;
+            const double square = product * product;
+            Moments& moment = moments[index(numbers[row])];
+            moment.sum += product;
+            moment.squares += square;
+            moment.fourths += square * square;
             total += product * value;
         }
-        for (size_t i = 0; i < moments.size(); ++i)
-            gain += (moments[i].sum * moments[i].sum - moments[i].squares) /
-                    (count[i] - squares[i] / count[i] + ridge);
+        for (size_t i = 0; i < moments.size(); ++i) {
+            const Moments& moment = moments[i];
+            const double divisor = count[i] - squares[i] / count[i] + ridge;
+            gain += (moment.sum * moment.sum - moment.squares) / divisor;
+            variance +=
+                2.0 * (moment.squares * moment.squares - moment.fourths) / (divisor * divisor);
+        }
     }
-    return total > 0.0 ? gain / total : 0.0;
+    if (!(total > 0.0)) return {};
+    // A level of one row has no variance; rounding may leave it a trifle below zero.
+    return {gain / total, std::sqrt(std::max(variance, 0.0)) / total};
 }
 
 }  // namespace
@@ -203,12 +217,15 @@ void combine(const Levels& levels, const Combinations& combinations, int32_t* nu
 }
 
 void combination_gains(const Levels& levels, const Combinations& combinations,
-                       const Targets& targets, double ridge, double* gains, int n_threads) {
+                       const Targets& targets, double ridge, double* gains, double* errors,
+                       int n_threads) {
     parallel_for(combinations.n, n_threads, [&](int64_t i) {
         std::vector<int32_t> numbers(index(levels.n_rows));
         const int32_t count = number_rows(levels, combinations.members + i * combinations.width,
                                           combinations.width, numbers.data());
-        gains[i] = gain_of(numbers.data(), count, levels.n_rows, targets, ridge);
+        const Gain found = gain_of(numbers.data(), count, levels.n_rows, targets, ridge);
+        gains[i] = found.gain;
+        errors[i] = found.error;
     });
 }
 

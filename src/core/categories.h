@@ -58,10 +58,13 @@ void combine(const Levels& levels, const Combinations& combinations, int32_t* nu
              int64_t* n_numbers, int n_threads);
 
 // What a combination explains of centred targets g when each row is predicted by the others of its
-// level: sum over levels of (S^2 - sum (w g)^2) / (n - sum w^2 / n + ridge), S = sum w g, n = sum
-// w, divided by sum w g^2; targets are added up. OUT gains [n].
+// level: sum over levels of (S^2 - Q) / d, S = sum w g, Q = sum (w g)^2, d = n - sum w^2 / n +
+// ridge, n = sum w, divided by sum w g^2; targets are added up. Its error is the standard deviation
+// it has if the signs of the g are coins: the root of the sum of 2 (Q^2 - sum (w g)^4) / d^2,
+// divided too. OUT gains, errors [n].
 void combination_gains(const Levels& levels, const Combinations& combinations,
-                       const Targets& targets, double ridge, double* gains, int n_threads);
+                       const Targets& targets, double ridge, double* gains, double* errors,
+                       int n_threads);
 
 // Keys numbered as they first appear: OUT numbers [n]. Returns how many there are.
 int64_t number_keys(const uint64_t* keys, int64_t n, int32_t* numbers);

@@ -316,11 +316,12 @@ def combination_gains(
     weight: Floats | None,
     ridge: float,
     gains: Floats,
+    errors: Floats,
     n_threads: int,
 ) -> None:
     """Share of targets (K, N) that level means explain when rows are left out of their own mean.
 
-    OUT gains (M,).
+    OUT gains (M,); errors (M,): the standard deviation of a gain if the targets' signs are coins.
     """
 
 def number_keys(keys: NDArray[np.uint64], numbers: Ints) -> int:

@@ -12,7 +12,7 @@ from sglb.categories import storage
 from test_archive import MODELS, ODD_VALUES, forge
 
 rng = np.random.default_rng(3)
-N = 600
+N = 3000
 SHOP, BRAND = rng.integers(0, 90, N), rng.integers(0, 80, N)
 TABLE = pl.DataFrame(
     {
@@ -24,7 +24,7 @@ TABLE = pl.DataFrame(
     }
 ).with_columns(size=pl.when(pl.col("x") > 1).then(None).otherwise("size"))
 # Shop and brand decide together, neither alone.
-RAW = TABLE["x"].to_numpy() + 3.0 * (SHOP // 30 == BRAND // 27)
+RAW = TABLE["x"].to_numpy() + 3.0 * rng.integers(0, 2, (90, 80))[SHOP, BRAND]
 FAST = {"n_estimators": 12, "max_depth": 3, "learning_rate": 0.3, "random_state": 0}
 
 FITTED = {

@@ -78,13 +78,13 @@ def test_many_levels_become_means_of_the_target_and_counts():
     assert seen.tolist() == [[(1 + m) / 3, 2], [(1 + m) / 2, 1], [m / 2, 1], [m, 0], [m, 0]]
 
 
-def test_weights_count_as_rows_and_a_rows_own_weight_is_left_out():
+def test_weights_count_as_rows_in_means_and_a_rows_own_weight_is_left_out():
     column, y = ["a", "a", "b", "c", "d", "e"], [1, 0, 1, 0, 0, 1]
     weight = np.array([2.0, 1, 1, 1, 1, 3])
     found = coded(labelled(column), y, weight)
     m = (2 + 1 + 3) / 9
     statistic, count = values_of(found.encoding, labelled(["a"]))[0]
-    np.testing.assert_allclose([statistic, count], [(2 + m) / 4, 3])
+    np.testing.assert_allclose([statistic, count], [(2 + m) / 4, 2])
     # All levels but "a" have one row: whatever it weighs, training gives it the mean's code.
     plain = found.bins.encode(np.array([[m, 1.0]]))[0, 0]
     assert (found.columns[0].reshape(4, 6)[:, 2:] == plain).all()
@@ -401,6 +401,19 @@ def test_random_labels_and_ten_thousand_levels_end_at_chance():
     probability = model.predict_proba(table[20_000:])[:, 1]
     assert abs(roc_auc_score(y[20_000:], probability) - 0.5) < 0.024
     assert log_loss(y[20_000:], probability) < math.log(2) + 0.01
+
+
+def test_weights_that_know_the_target_do_not_give_it_away():
+    # Balanced classes weigh rows by their target: a level of one row must not show its weight.
+    rng = np.random.default_rng(9)
+    table = pl.DataFrame({"id": towns(20_000, 10_000, 1)})
+    y = (rng.random(20_000) < 0.1).astype(int)
+    model = SGLBClassifier(random_state=0, n_estimators=50, class_weight="balanced")
+    model.fit(table[:10_000], y[:10_000])
+    probability = model.predict_proba(table[10_000:])[:, 1]
+    # 1,000 positives among 10,000: an AUC by chance has a standard deviation of .01, error 1e-4.
+    assert abs(roc_auc_score(y[10_000:], probability) - 0.5) < 0.04
+    assert log_loss(y[10_000:], probability, sample_weight=np.where(y[10_000:], 9, 1)) < 0.8
 
 
 def test_training_and_fresh_rows_have_statistics_of_one_law():

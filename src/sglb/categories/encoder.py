@@ -207,7 +207,10 @@ class Encoder:
     ) -> Table:
         statistics = np.column_stack([statistics, self.means])
         if len(members) == 1:
-            return Table(members, None, statistics, np.append(counts / self.unit, 0.0))
+            # Rows, not weights: where weights depend on the target, as balanced classes do, the
+            # weight of a rare level would give its rows' targets away.
+            rows = np.bincount(levels, minlength=len(counts)).astype(np.float64)
+            return Table(members, None, statistics, np.append(rows, 0.0))
         # Levels are numbered as they appear, so writing backwards leaves the first row of each.
         first = np.empty(len(counts), dtype=np.intp)
         first[levels[::-1]] = np.arange(self.n_rows - 1, -1, -1)

@@ -24,8 +24,8 @@ FLOORS = [
     {"archive", "boosting", "model", "posterior", "settings", "uncertainty"},
     {"callbacks", "ensemble", "losses", "metrics", "samplers", "structure"},
     {"training_set"},
-    {"bins"},
-    {"datasets", "frame", "tables"},
+    {"bins", "categories"},
+    {"datasets", "frame", "labels", "tables"},
     {"_core", "errors", "files"},
 ]
 
@@ -41,6 +41,8 @@ DOORS = {
     ("ensemble", "structure"),
     ("structure", "samplers"),
     ("datasets", "tables"),
+    ("categories", "bins"),
+    ("frame", "labels"),
 }
 
 # Each of these can be replaced without a look at the others.

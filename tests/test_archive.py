@@ -272,7 +272,8 @@ def test_forging_without_a_change_is_accepted():
     ("field", "value"),
     [
         ("format", "xgb"),
-        ("version", 2),
+        ("version", 1),
+        ("version", 3),
         ("version", "1"),
         ("noise_version", 7),
         ("kind", "ranker"),

@@ -19,16 +19,33 @@ NAN = float("nan")
 class Reader(BaseEstimator):
     """An estimator that only reads."""
 
+    def __init__(self, categorical="from_dtype"):
+        self.categorical = categorical
+
     def fit(self, X, y=None):
-        self.values_ = read_features(self, X, reset=True)
+        self.features_ = read_features(self, X, reset=True, categorical=self.categorical)
+        self.values_ = self.features_.values
         return self
 
+    def read_all(self, X):
+        mask = self.features_.is_categorical
+        return read_features(self, X, reset=False, categorical=mask)
+
     def read(self, X):
-        return read_features(self, X, reset=False)
+        return self.read_all(X).values
 
 
-def read(X):
-    return Reader().fit(X).values_
+def read(X, categorical="from_dtype"):
+    return Reader(categorical).fit(X).values_
+
+
+def words(X, categorical="from_dtype"):
+    """The labels of every categorical column, row by row."""
+    return [spelled(column) for column in Reader(categorical).fit(X).features_.labels]
+
+
+def spelled(column):
+    return [([*column.labels, None])[place] for place in column.index]
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "?"])
@@ -99,29 +116,194 @@ def test_nulls_become_missing_values(table):
     np.testing.assert_array_equal(read(table).astype(float), [[1, NAN], [NAN, 1]])
 
 
-NOT_NUMBERS = {
-    "text": pd.Series(["x", "y"]),
-    "category": pd.Series(["x", "y"], dtype="category"),
-    "date": pd.to_datetime(pd.Series(["2020-01-01", "2020-01-02"])),
-    "objects": pd.Series([1, "y"], dtype=object),
+TOWNS = ["Rom", None, "Bern", "Rom"]
+
+
+class Stream:
+    """A table of a library nobody knows, that speaks Arrow."""
+
+    def __init__(self, table):
+        self.table = table
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return self.table.__arrow_c_stream__(requested_schema)
+
+
+ARROW_TEXT = pd.ArrowDtype(pa.string())
+TEXT_TABLES = {
+    "pandas objects": pd.DataFrame({"x": [1.0, 2, 3, 4], "town": pd.Series(TOWNS, dtype=object)}),
+    "pandas text": pd.DataFrame({"x": [1.0, 2, 3, 4], "town": pd.Series(TOWNS, dtype="string")}),
+    "pandas arrow": pd.DataFrame({"x": [1.0, 2, 3, 4], "town": pd.Series(TOWNS, dtype=ARROW_TEXT)}),
+    "pandas category": pd.DataFrame(
+        {
+            "x": [1.0, 2, 3, 4],
+            "town": pd.Categorical(TOWNS, categories=["Rom", "Oslo", "Bern"]),
+        }
+    ),
+    "polars text": pl.DataFrame({"x": [1.0, 2, 3, 4], "town": TOWNS}),
+    "polars categorical": pl.DataFrame(
+        {"x": [1.0, 2, 3, 4], "town": pl.Series(TOWNS, dtype=pl.Categorical)}
+    ),
+    "polars enum": pl.DataFrame(
+        {"x": [1.0, 2, 3, 4], "town": pl.Series(TOWNS, dtype=pl.Enum(["Oslo", "Rom", "Bern"]))}
+    ),
+    "polars lazy": pl.DataFrame({"x": [1.0, 2, 3, 4], "town": TOWNS}).lazy(),
+    "arrow text": pa.table({"x": [1.0, 2, 3, 4], "town": TOWNS}),
+    "arrow large text": pa.table({"x": [1.0, 2, 3, 4], "town": pa.array(TOWNS, pa.large_string())}),
+    "arrow dictionary": pa.table(
+        {"x": [1.0, 2, 3, 4], "town": pa.array(TOWNS).dictionary_encode()}
+    ),
+    "arrow chunks": pa.concat_tables(
+        [
+            pa.table({"x": [1.0, 2], "town": pa.array(TOWNS[:2]).dictionary_encode()}),
+            pa.table({"x": [3.0, 4], "town": pa.array(TOWNS[2:]).dictionary_encode()}),
+        ]
+    ),
+    "arrow stream": Stream(pa.table({"x": [1.0, 2, 3, 4], "town": TOWNS})),
+    "objects": np.array([[1.0, "Rom"], [2, None], [3, "Bern"], [4, "Rom"]], dtype=object),
+    "lists": [[1.0, "Rom"], [2, None], [3, "Bern"], [4, "Rom"]],
 }
 
 
-@pytest.mark.parametrize("kind", NOT_NUMBERS)
-def test_a_column_that_is_not_numbers_is_refused_by_name_with_advice(kind):
-    table = pd.DataFrame({"good": [1.0, 2.0], "town": NOT_NUMBERS[kind]})
-    # Polars has no columns of mixed objects.
-    tables = [table] if kind == "objects" else [table, pl.from_pandas(table)]
-    for one in tables:
-        with pytest.raises(ValueError, match=r"column 'town'.*not supported yet.*OrdinalEncoder"):
-            read(one)
+@pytest.mark.parametrize("kind", TEXT_TABLES)
+def test_text_and_categories_become_labels_whatever_holds_them(kind):
+    features = Reader().fit(TEXT_TABLES[kind]).features_
+    assert features.is_categorical.tolist() == [False, True]
+    assert features.values.tolist() == [[1], [2], [3], [4]]
+    assert [spelled(column) for column in features.labels] == [TOWNS]
 
 
-def test_text_in_an_array_of_objects_is_refused_even_if_it_looks_like_a_number():
-    with pytest.raises(ValueError, match="column 1 holds text"):
-        read(np.array([[1.0, 2.0], [3.0, "4.0"]], dtype=object))
-    with pytest.raises(ValueError, match="numeric"):
-        read([["1", "2"]])
+@pytest.mark.parametrize("spec", [["town"], [1], [False, True], np.array([False, True]), ("town",)])
+def test_categorical_columns_can_be_named_counted_or_masked(spec):
+    assert words(TEXT_TABLES["polars text"], spec) == [TOWNS]
+
+
+@pytest.mark.parametrize("kind", ["pandas text", "pandas category", "polars enum", "objects"])
+@pytest.mark.parametrize("spec", [None, [0]])
+def test_text_that_is_not_said_to_be_categorical_is_refused_with_advice(kind, spec):
+    with pytest.raises(ValueError, match=r"column ('town'|1) .*categorical_features"):
+        read(TEXT_TABLES[kind], spec)
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        (["city"], r"categorical_features names 'city', but the columns of X are: \['x', 'town'\]"),
+        ([2], "categorical_features names column 2; X has 2 columns"),
+        ([-1], "categorical_features names column -1"),
+        ([True], r"mask of shape \(1,\); X has 2 columns"),
+    ],
+)
+def test_categorical_columns_that_are_not_there_are_refused_by_name(spec, message):
+    with pytest.raises(ValueError, match=message):
+        read(TEXT_TABLES["polars text"], spec)
+    with pytest.raises(ValueError, match="names 'town', but the columns of X are: no names"):
+        read(np.ones((2, 2)), ["town"])
+
+
+NUMBERS = [
+    np.array([[1, 1], [2, 0]]),
+    np.array([[1.0, 1.0], [2.0, 0.0]], dtype=np.float32),
+    pd.DataFrame({"a": pd.array([1, 2], dtype="Int8"), "b": [True, False]}),
+    pl.DataFrame({"a": [1, 2], "b": [True, False]}),
+    pl.DataFrame({"a": pl.Series([1, 2], dtype=pl.Decimal(5, 1)), "b": [1, 0]}),
+    pl.DataFrame({"a": ["1", "2"], "b": ["1", "0"]}),
+    pa.table({"a": [1.0, 2.0], "b": [True, False]}),
+    np.array([[1, True], [2.0, False]], dtype=object),
+    np.array([["1", "1"], ["2", "0"]]),
+    np.array([[b"1", b"1"], [b"2", b"0"]]),
+]
+
+
+@pytest.mark.parametrize("table", NUMBERS, ids=range(len(NUMBERS)))
+def test_equal_numbers_of_any_type_have_one_label(table):
+    assert words(table, [0, 1]) == [["1", "2"], ["1", "0"]]
+
+
+def test_numbers_that_are_not_whole_and_very_large_ones_keep_their_labels():
+    large = 2**62 + 1
+    assert words(np.array([[0.5], [NAN], [-0.0]]), [0]) == [["0.5", None, "0"]]
+    for table in (
+        pl.DataFrame({"a": [large, None, large + 1]}),
+        pd.DataFrame({"a": pd.array([large, None, large + 1], dtype="Int64")}),
+        pa.table({"a": [large, None, large + 1]}),
+    ):
+        assert words(table, [0]) == [[str(large), None, str(large + 1)]]
+    assert words(pl.DataFrame({"a": [True, None, False]}), [0]) == [["1", None, "0"]]
+
+
+def test_text_is_not_a_missing_value_whatever_it_says():
+    assert words([["None"], ["nan"], [""], [None], [NAN]]) == [["None", "nan", "", None, None]]
+
+
+def test_a_column_without_any_value_is_numbers_or_labels_as_needed():
+    for table in (pl.DataFrame({"a": [None, None]}), pa.table({"a": pa.nulls(2)})):
+        assert np.isnan(read(table)).all()
+    text = pl.DataFrame({"a": pl.Series([None, None], dtype=pl.String)})
+    assert words(text) == [[None, None]]
+    assert np.isnan(read(text, None)).all()
+    reader = Reader().fit(pd.DataFrame({"a": [1.0, 2.0]}))
+    assert np.isnan(reader.read(pd.DataFrame({"a": [None, None]}, dtype=object))).all()
+
+
+DATES = ["2020-01-01", "2020-01-02"]
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pd.to_datetime(pd.Series(DATES)),
+        pd.to_datetime(pd.Series(DATES)) - pd.Timestamp("2019-01-01"),
+        pl.Series(DATES).str.to_date(),
+        pl.Series(["10:00", "11:00"]).str.to_time("%H:%M"),
+    ],
+)
+@pytest.mark.parametrize("spec", ["from_dtype", None, ["when"]])
+def test_dates_and_times_are_refused_by_name_with_advice(column, spec):
+    table = (pd.DataFrame if isinstance(column, pd.Series) else pl.DataFrame)({"when": column})
+    with pytest.raises(ValueError, match=r"column 'when' .* days since a date"):
+        read(table, spec)
+
+
+def test_dates_among_objects_are_refused_by_column():
+    table = np.array([["a", pd.Timestamp("2020-01-01")], ["b", pd.Timestamp("2020-01-02")]], object)
+    with pytest.raises(ValueError, match="column 1 cannot be categorical"):
+        read(table, [0, 1])
+
+
+def test_a_column_of_lists_is_refused_by_name():
+    with pytest.raises(ValueError, match=r"column 'a' is of type .*: neither numbers nor text"):
+        read(pl.DataFrame({"a": [[1], [2, 3]]}))
+    table = np.empty((2, 1), dtype=object)
+    table[:, 0] = [["x"], ["y"]]
+    with pytest.raises(ValueError, match=r"column 0 cannot be categorical: .*unhashable"):
+        read(table, [0])
+
+
+def test_objects_that_are_no_numbers_are_refused_by_name():
+    with pytest.raises(ValueError, match="column 'a' holds what is no number"):
+        read(pd.DataFrame({"a": [1, {}]}, dtype=object))
+
+
+def test_a_column_of_numbers_that_became_text_is_refused_by_name():
+    reader = Reader().fit(pd.DataFrame({"a": [1.0, 2.0], "b": ["x", "y"]}))
+    with pytest.raises(ValueError, match="column 'a' is of type String"):
+        reader.read(pd.DataFrame({"a": ["1", "2"], "b": ["x", "y"]}))
+    assert spelled(reader.read_all(pl.DataFrame({"a": [1], "b": [3]})).labels[0]) == ["3"]
+
+
+def test_rows_are_taken_with_their_labels():
+    features = Reader().fit(TEXT_TABLES["arrow text"]).features_.take(np.array([0, 3]))
+    assert features.values.tolist() == [[1], [4]]
+    assert spelled(features.labels[0]) == ["Rom", "Rom"]
+
+
+def test_numbers_beside_categories_are_not_widened():
+    table = pl.DataFrame(
+        {"a": pl.Series([1, 2], dtype=pl.Float32), "b": pl.Series([1, None], dtype=pl.Int8)}
+    ).with_columns(c=pl.lit("x"))
+    assert read(table).dtype == np.float32
+    assert read(table.to_arrow()).dtype == np.float32
 
 
 @pytest.mark.parametrize(
@@ -158,9 +340,8 @@ def test_complex_numbers_are_refused():
         read(np.ones((2, 2), dtype=complex))
 
 
-def test_a_lazy_table_is_refused_with_advice():
-    with pytest.raises(TypeError, match="collect"):
-        read(pl.DataFrame(COLUMNS).lazy())
+def test_a_lazy_table_is_collected():
+    assert read(pl.DataFrame(COLUMNS).lazy()).tolist() == read(pl.DataFrame(COLUMNS)).tolist()
 
 
 def test_a_vector_is_refused_as_a_table():

@@ -52,7 +52,7 @@ WRONG = {
     "leaf_method": ["Newton", None],
     "l2_regularization": [-1, "none"],
     "init": [0, "zeros"],
-    "categorical_features": [[0], "all"],
+    "categorical_features": ["all", [0.5], [0, "a"], [[0]], 3, {"a"}],
     "class_weight": ["even", [1, 2]],
     "early_stopping_rounds": [0, "10", 1.0],
     "n_jobs": [0, -2, 1.0],

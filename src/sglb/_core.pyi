@@ -306,3 +306,82 @@ def predict_variance(
     n_threads: int,
 ) -> None:
     """Mean and variance of the predictions of the states: OUT mean, variance (N, K)."""
+
+def permutation(seed: int, copy: int, order: NDArray[np.uint32]) -> None:
+    """Order number `copy` of rows 0..N - 1, every order equally likely: OUT order (N,)."""
+
+def level_sums(
+    levels: Ints,
+    n_levels: NDArray[np.int64],
+    targets: Floats,
+    weight: Floats | None,
+    sums: Floats,
+    counts: Floats,
+    n_threads: int,
+) -> None:
+    """Weighted sums of targets (K, N) and weights by level of levels (C, N), in row order.
+
+    The table of column c begins at the sum of the n_levels before it. OUT sums (K, L), counts (L,).
+    """
+
+def ordered_codes(
+    levels: Ints,
+    n_levels: NDArray[np.int64],
+    targets: Floats,
+    weight: Floats | None,
+    orders: NDArray[np.uint32],
+    means: Floats,
+    unit: float,
+    thresholds: Floats,
+    n_thresholds: Ints,
+    columns: Bytes,
+    n_threads: int,
+) -> None:
+    """Codes of (s + unit * mean) / (n + unit) over the rows of a level earlier in orders (P, N).
+
+    OUT columns (C * K, P * N), target k by column c at c * K + k.
+    """
+
+def combine(
+    levels: Ints,
+    n_levels: NDArray[np.int64],
+    members: Ints,
+    numbers: Ints,
+    n_numbers: NDArray[np.int64],
+    n_threads: int,
+) -> None:
+    """Levels of combinations of columns, numbered as they first appear.
+
+    members (M, width), unused places -1 at the end. OUT numbers (M, N), n_numbers (M,).
+    """
+
+def combination_gains(
+    levels: Ints,
+    n_levels: NDArray[np.int64],
+    members: Ints,
+    targets: Floats,
+    weight: Floats | None,
+    ridge: float,
+    gains: Floats,
+    errors: Floats,
+    n_threads: int,
+) -> None:
+    """Share of targets (K, N) that level means explain when rows are left out of their own mean.
+
+    OUT gains (M,); errors (M,): the standard deviation of a gain if the targets' signs are coins.
+    """
+
+def number_keys(keys: NDArray[np.uint64], numbers: Ints) -> int:
+    """Number keys as they first appear: OUT numbers. Returns how many there are."""
+
+def place_keys(keys: NDArray[np.uint64], slots: Ints) -> None:
+    """Hash table of keys: OUT slots, a power of two above the number of keys."""
+
+def find_keys(
+    wanted: NDArray[np.uint64],
+    keys: NDArray[np.uint64],
+    slots: Ints,
+    places: Ints,
+    n_threads: int,
+) -> None:
+    """Places of wanted keys among those placed in slots, -1 if not there: OUT places."""

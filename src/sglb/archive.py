@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sglb.bins import Bins
+from sglb.categories import Encoding, storage
 from sglb.ensemble import Ensemble
 from sglb.errors import ModelFormatError
 from sglb.files import whole_file
@@ -26,7 +27,7 @@ from sglb.losses import Loss, UserLoss, get_loss
 from sglb.model import Model
 from sglb.samplers import SAMPLERS
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2  # 1 had no categorical columns; it is still read
 NOISE_VERSION = 1  # how (seed, step, role, output, index) becomes a normal
 MOST_BYTES = 1 << 36
 MOST_HEADER_BYTES = 1 << 26
@@ -49,6 +50,7 @@ ARRAYS: Mapping[str, tuple[type[np.generic], str]] = {
     "gains": (np.float64, "TD"),
     "offset": (np.float64, "K"),
     "sha256": (np.uint8, "H"),
+    **storage.ARRAYS,
 }
 
 Arrays = dict[str, NDArray[Any]]
@@ -110,7 +112,7 @@ FIELDS: Mapping[str, Callable[[Any], bool]] = {
     "classes": _is_classes,
     "feature_names": _is_names,
     "feature_dtype": lambda v: v in FEATURE_TYPES,
-    "categories": lambda v: v == [],  # categorical columns will have their tables here
+    "categories": lambda v: v is None or isinstance(v, dict),  # examined by their own room
     "parameters": lambda v: isinstance(v, dict),
     "learning_rate": lambda v: _is_number(v) and v > 0,
     "temperature": lambda v: _is_number(v) and v >= 0,
@@ -151,9 +153,14 @@ def dumps(model: Model) -> bytes:
     """Return the bytes of a model; the same model gives the same bytes."""
     from safetensors.numpy import save
 
-    arrays = _arrays_of(model.ensemble) | {"sha256": np.zeros(DIGEST_BYTES, dtype=np.uint8)}
+    categories, tables = storage.pack(model.encoding)
+    digest = {"sha256": np.zeros(DIGEST_BYTES, dtype=np.uint8)}
+    arrays = _arrays_of(model.ensemble, tables) | digest
     document = json.dumps(
-        _document_of(model), sort_keys=True, separators=(",", ":"), allow_nan=False
+        _document_of(model) | {"categories": categories},
+        sort_keys=True,
+        separators=(",", ":"),
+        allow_nan=False,
     )
     # One key: safetensors writes several in an order that changes from process to process.
     content: bytes = save(arrays, metadata={"sglb": document})
@@ -163,19 +170,21 @@ def dumps(model: Model) -> bytes:
 
 def loads(data: bytes) -> Model:
     """Return the model of these bytes, or raise `ModelFormatError`."""
-    document, arrays = _open(data)
+    document, arrays = _upgraded(*_open(data))
     _check_document(document)
     sizes = _check_shapes(arrays)
     _check_trees(arrays, sizes)
     loss = _loss_of(document)
     classes = None if document["classes"] is None else _labels(document["classes"])
-    _check_agreement(document, loss, classes, sizes)
+    encoding = storage.unpack(document["categories"], arrays)
+    _check_agreement(document, loss, classes, encoding, sizes)
     bins = Bins(arrays["thresholds"], arrays["n_thresholds"])
     plain = {name: document[name] for name in _PLAIN_FIELDS}
     return Model(
         parameters={name: _live(value) for name, value in document["parameters"].items()},
         loss=loss,
         ensemble=Ensemble.from_arrays(bins, arrays["offset"], arrays),
+        encoding=encoding,
         classes=classes,
         best_score=_live(document["best_score"]),
         evals_result=_each_score(_live, document["evals_result"]),
@@ -198,8 +207,8 @@ _PLAIN_FIELDS = (
 )
 
 
-def _arrays_of(ensemble: Ensemble) -> Arrays:
-    parts = {
+def _arrays_of(ensemble: Ensemble, tables: Arrays) -> Arrays:
+    parts = tables | {
         "thresholds": ensemble.bins.thresholds,
         "n_thresholds": ensemble.bins.n_thresholds,
         "offset": ensemble.offset,
@@ -217,7 +226,6 @@ def _document_of(model: Model) -> dict[str, Any]:
         "noise_version": NOISE_VERSION,
         "loss": None if loss is None else _plain_loss(loss),
         "classes": None if model.classes is None else _plain_labels(model.classes),
-        "categories": [],
         "parameters": {name: _plain(value) for name, value in parameters.items()},
         "best_score": _plain(model.best_score),
         "evals_result": _each_score(_plain, model.evals_result),
@@ -235,6 +243,8 @@ def _plain(value: Any) -> Any:
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else {"number": repr(value)}
+    if isinstance(value, list | tuple | np.ndarray):
+        return {"list": [_plain(item) for item in value]}
     if isinstance(value, Mapping):
         return {"pairs": [[_plain(key), _plain(item)] for key, item in value.items()]}
     for name, sampler in SAMPLERS.items():
@@ -254,6 +264,8 @@ def _live(value: Any) -> Any:
         match value:
             case {"number": str() as number}:
                 return float(number)
+            case {"list": list() as items}:
+                return [_live(item) for item in items]
             case {"pairs": list() as pairs}:
                 return {_live(key): _live(item) for key, item in pairs}
             case {"sampler": str() as name, "arguments": dict() as arguments}:
@@ -323,6 +335,14 @@ def _open(data: bytes) -> tuple[dict[str, Any], Arrays]:
         raise ModelFormatError("arrays", str(error)) from error
     # The library's arrays look into `data`; the model's own are writable and outlive it.
     return document, {name: np.array(array, order="C") for name, array in arrays.items()}
+
+
+def _upgraded(document: dict[str, Any], arrays: Arrays) -> tuple[dict[str, Any], Arrays]:
+    """Return the content of a file of version 1 as this version has it."""
+    if document.get("version") == 1 and document.get("categories") == []:
+        news = {"version": FORMAT_VERSION, "categories": None}
+        return document | news, storage.empty_arrays() | arrays
+    return document, arrays
 
 
 def _check_document(document: Mapping[str, Any]) -> None:
@@ -399,12 +419,17 @@ def _check_agreement(
     document: Mapping[str, Any],
     loss: Loss | None,
     classes: NDArray[Any] | None,
+    encoding: Encoding | None,
     sizes: Mapping[str, int],
 ) -> None:
-    """Check that names, classes, outputs and loss belong to one model."""
+    """Check that names, columns, classes, outputs and loss belong to one model."""
+    n_columns = sizes["F"] if encoding is None else encoding.n_columns
+    if encoding is not None and encoding.n_features != sizes["F"]:
+        wrong = f"{encoding.n_features} features, the trees have {sizes['F']}"
+        raise ModelFormatError("categories", wrong)
     names = document["feature_names"]
-    if names is not None and len(names) != sizes["F"]:
-        raise ModelFormatError("feature_names", f"{len(names)} names for {sizes['F']} features")
+    if names is not None and len(names) != n_columns:
+        raise ModelFormatError("feature_names", f"{len(names)} names for {n_columns} columns")
     if (classes is None) != (document["kind"] == "regressor"):
         raise ModelFormatError("classes", f"do not fit a {document['kind']}")
     outputs = sizes["K"]

@@ -5,6 +5,7 @@ Second room on the data's way, after `frame.py`:
     code(x) = 0 if x is missing, else 1 + number of thresholds < x
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +36,28 @@ class Bins:
             X, max_bins, SAMPLE_ROWS_PER_BIN * max_bins, seed, thresholds, n_thresholds, n_threads
         )
         return cls(thresholds, n_thresholds)
+
+    @classmethod
+    def of_levels(cls, n_levels: Sequence[int], max_bins: int) -> "Bins":
+        """Make a code of each level number 0, 1, ... of columns with so many levels."""
+        thresholds = np.full((len(n_levels), max_bins - 1), np.inf)
+        for row, n in zip(thresholds, n_levels, strict=True):
+            row[: max(n - 1, 0)] = np.arange(max(n - 1, 0)) + 0.5
+        return cls(thresholds, np.array([max(n - 1, 0) for n in n_levels], dtype=np.int32))
+
+    @classmethod
+    def join(cls, parts: Sequence["Bins"]) -> "Bins":
+        """Put the features of several bins one after the other."""
+        width = max(part.thresholds.shape[1] for part in parts)
+        rows = [
+            np.pad(
+                part.thresholds,
+                ((0, 0), (0, width - part.thresholds.shape[1])),
+                constant_values=np.inf,
+            )
+            for part in parts
+        ]
+        return cls(np.concatenate(rows), np.concatenate([part.n_thresholds for part in parts]))
 
     @property
     def n_features(self) -> int:

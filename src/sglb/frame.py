@@ -1,12 +1,14 @@
-"""Any table -> a numeric array the core can read; any target and weights -> float64 vectors.
+"""Any table -> numbers and labels the next rooms can read; any target and weights -> float64.
 
-The first room on the data's way and the only one that knows what a dataframe is. Arrays pass
+The first room on the data's way and the only one that knows what a dataframe is. A table becomes a
+numeric array and, column by column, labels of the categorical columns. Arrays of numbers pass
 through untouched: the kernels read float32, float64, integers and booleans of any stride. What
-cannot be a number is refused with the first column or row at fault named; NaN in X is a missing
-value and welcome.
+is neither is refused with the first column or row at fault named; NaN in X is a missing value and
+welcome.
 """
 
 from collections import Counter
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,44 +17,68 @@ from sklearn.utils import assert_all_finite, check_array
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
+from sglb.labels import LabelColumn, of_array, of_objects, of_series
+
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 
-ENCODE_ADVICE = (
-    "categorical columns are not supported yet: encode them as numbers first, for example with "
-    "sklearn.preprocessing.OrdinalEncoder or OneHotEncoder (dates as the difference to a day)"
+NAME_IT = (
+    "name it in categorical_features, leave that at 'from_dtype', or encode the column as numbers"
+)
+DATE_ADVICE = (
+    "dates and times are not read: give numbers instead, for example the days since a date, the "
+    "year, the month or the day of the week"
 )
 
 READY_DTYPES = frozenset(np.dtype(kind) for kind in ("?", *"bhilBHIL", "f", "d"))
 
 
-def read_features(estimator: Any, X: Any, *, reset: bool) -> Array:
-    """Return X as a numeric array (n_rows, n_features).
+@dataclass(frozen=True)
+class Features:
+    """A table as read: its numeric columns side by side, its categorical columns one by one."""
 
-    With `reset` (in fit) the estimator learns number and names of the features and X needs a row;
-    otherwise both must be the same as in fit.
+    values: Array  # (n_rows, n_numeric)
+    labels: tuple[LabelColumn, ...]
+    is_categorical: Mask  # (n_columns,)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def take(self, rows: Any) -> "Features":
+        """Return some of the rows."""
+        labels = tuple(column.take(rows) for column in self.labels)
+        return Features(self.values[rows], labels, self.is_categorical)
+
+
+def read_features(estimator: Any, X: Any, *, reset: bool, categorical: Any = None) -> Features:
+    """Return X as numbers and labels.
+
+    `categorical` says which columns are categorical: "from_dtype" (text and categories), names,
+    places, a mask over the columns, or None. With `reset` (in fit) the estimator learns number and
+    names of the features and X needs a row; otherwise both must be the same as in fit.
     """
-    if not reset and _is_ready(estimator, X):
-        _refuse_infinity(X, None)
-        return np.asarray(X)
-    checks: dict[str, Any] = {
-        "estimator": estimator,
+    if not reset and categorical is None and _is_ready(estimator, X):
+        _refuse_infinity(X, range(X.shape[1]))
+        return Features(np.asarray(X), (), np.zeros(X.shape[1], dtype=bool))
+    frame = _as_frame(X)
+    if frame is None:
+        features = _read_array(estimator, X, reset, categorical)
+    else:
+        features = _read_frame(estimator, frame, reset, categorical)
+    values = _readable(features.values)
+    names = getattr(estimator, "feature_names_in_", None)
+    places = np.flatnonzero(~features.is_categorical)
+    _refuse_infinity(values, places if names is None else [repr(names[place]) for place in places])
+    return Features(values, features.labels, features.is_categorical)
+
+
+def _checks(reset: bool) -> dict[str, Any]:
+    return {
         "dtype": "numeric",
         "ensure_all_finite": False,
         "ensure_min_samples": 1 if reset else 0,
     }
-    frame = _as_frame(X)
-    if frame is None:
-        _refuse_text(X)
-        checks.pop("estimator")
-        values = validate_data(estimator, X, reset=reset, **checks)
-    else:
-        values = _numbers(frame)
-        _check_names(estimator, X, list(frame.columns), reset=reset)
-        values = check_array(values, input_name="X", **checks)
-    values = _readable(values)
-    _refuse_infinity(values, getattr(estimator, "feature_names_in_", None))
-    return values
 
 
 def _is_ready(estimator: Any, X: Any) -> bool:
@@ -70,35 +96,167 @@ def _is_ready(estimator: Any, X: Any) -> bool:
 
 
 def _as_frame(X: Any) -> Any:
-    """Return X as a narwhals frame, or None if it is not a dataframe."""
+    """Return X as a narwhals frame in memory, or None if it is not a dataframe."""
     if isinstance(X, np.ndarray | list | tuple):
         return None
     import narwhals as nw
 
     try:
         frame = nw.from_native(X, pass_through=True)
+        if frame is X and hasattr(X, "__arrow_c_stream__"):
+            frame = nw.from_arrow(X, backend="pyarrow")
     except nw.exceptions.DuplicateError as error:
         names = getattr(X, "column_names", None)  # an Arrow table; other frames have .columns
         counts = Counter(list(X.columns) if names is None else names)
         twice = [name for name, count in counts.items() if count > 1]
         raise ValueError(f"column names must be unique; more than once: {twice}") from error
     if isinstance(frame, nw.LazyFrame):
-        raise TypeError("X is a lazy table; read it into memory first (for example X.collect())")
+        return frame.collect()
     return frame if isinstance(frame, nw.DataFrame) else None
 
 
-def _numbers(frame: Any) -> Array:
-    """Return the columns of a frame side by side, in the narrowest type that holds them all."""
+def _read_array(estimator: Any, X: Any, reset: bool, categorical: Any) -> Features:
+    """Read an array or nested lists: numbers as they are, objects and text column by column."""
+    X = _keep_objects(X)
+    if not (isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OUS"):
+        values = validate_data(estimator, X, reset=reset, **_checks(reset))
+        mask = _chosen(categorical, None, np.zeros(values.shape[1], dtype=bool))
+        if not mask.any():
+            return Features(values, (), mask)
+        labels = tuple(of_array(values[:, place]) for place in np.flatnonzero(mask))
+        return Features(values[:, ~mask], labels, mask)
+    validate_data(estimator, X, reset=reset, skip_check_array=True)
+    is_text = np.array([_holds_text(X[:, place]) for place in range(X.shape[1])], dtype=bool)
+    mask = _chosen(categorical, None, is_text)
+    for place in np.flatnonzero(is_text & ~mask):
+        raise ValueError(f"column {place} holds text, not numbers; {NAME_IT}")
+    checked = check_array(
+        np.empty((len(X), 0)) if mask.all() else X[:, ~mask],
+        input_name="X",
+        estimator=estimator,
+        ensure_min_features=0 if mask.any() else 1,
+        **_checks(reset),
+    )
+    labels = tuple(of_objects(X[:, place], place) for place in np.flatnonzero(mask).tolist())
+    return Features(checked, labels, mask)
+
+
+def _keep_objects(X: Any) -> Any:
+    """Return nested lists that hold text as an array of objects: NumPy would make all of it text.
+
+    What is not a rectangle is left to scikit-learn's words.
+    """
+    if not isinstance(X, list | tuple):
+        return X
+    try:
+        array = np.asarray(X)
+        if array.dtype.kind in "USO" and array.ndim == 2:
+            return np.array(X, dtype=object)
+    except ValueError:
+        pass
+    return X
+
+
+def _holds_text(column: Array) -> bool:
+    """Whether a column of an array holds text."""
+    if column.dtype.kind in "US":
+        return True
+    return any(isinstance(value, str | bytes) for value in column.tolist())
+
+
+def _read_frame(estimator: Any, frame: Any, reset: bool, categorical: Any) -> Features:
+    """Read a frame: columns of text and categories as labels, the others as numbers."""
+    names, columns = list(frame.columns), list(frame.iter_columns())
+    is_text = np.array([_is_text(column) for column in columns], dtype=bool)
+    _check_names(estimator, frame.to_native(), names, reset=reset)
+    mask = _chosen(categorical, names, is_text)
+    for place in np.flatnonzero(is_text & ~mask):
+        column = columns[place]
+        if column.null_count() < len(column):  # without any value it is as good as numbers
+            raise ValueError(
+                f"column {names[place]!r} is of type {column.dtype}, not a number; {NAME_IT}"
+            )
+    values = check_array(
+        _numbers(frame, [column for column, skip in zip(columns, mask, strict=True) if not skip]),
+        input_name="X",
+        estimator=estimator,
+        ensure_min_features=0 if mask.any() else 1,
+        **_checks(reset),
+    )
+    labels = tuple(_labels(columns[place]) for place in np.flatnonzero(mask))
+    return Features(values, labels, mask)
+
+
+def _is_text(series: Any) -> bool:
+    """Whether a column is text or categories; refuse what is neither that nor numbers."""
     import narwhals as nw
 
-    for name, dtype in frame.schema.items():
-        if not (dtype.is_numeric() or dtype == nw.Boolean):
-            raise ValueError(f"column {name!r} is of type {dtype}, not a number; {ENCODE_ADVICE}")
-    if len(set(frame.schema.values())) == 1:
+    dtype = series.dtype
+    if dtype.is_numeric() or dtype == nw.Boolean:
+        return False
+    if dtype in (nw.String, nw.Categorical, nw.Enum):
+        return True
+    if dtype == nw.Object:
+        return _holds_text(series.to_numpy())
+    if dtype.is_temporal():
+        raise ValueError(f"column {series.name!r} is of type {dtype}; {DATE_ADVICE}")
+    if series.null_count() == len(series):
+        return False
+    raise ValueError(f"column {series.name!r} is of type {dtype}: neither numbers nor text")
+
+
+def _labels(series: Any) -> LabelColumn:
+    """Label a column; nulls among numbers are set apart first, lest whole numbers become floats."""
+    import narwhals as nw
+
+    if not (series.dtype.is_numeric() or series.dtype == nw.Boolean):
+        known = series.dtype != nw.String or not series.implementation.is_polars()
+        return of_series(series if known else series.cast(nw.Categorical))
+    missing = np.asarray(series.is_null().to_numpy(), dtype=bool)
+    values = series.fill_null(False if series.dtype == nw.Boolean else 0).to_numpy()
+    column = of_objects(values, series.name) if values.dtype.kind == "O" else of_array(values)
+    return LabelColumn(np.where(missing, np.int32(-1), column.index), column.labels)
+
+
+def _chosen(categorical: Any, names: list[Any] | None, is_text: Mask) -> Mask:
+    """Return which columns `categorical` stands for."""
+    if categorical is None:
+        return np.zeros_like(is_text)
+    if isinstance(categorical, str) and categorical == "from_dtype":
+        return is_text
+    given = np.asarray(categorical)
+    if given.dtype == bool:
+        if given.shape != is_text.shape:
+            raise ValueError(
+                f"categorical_features is a mask of shape {given.shape}; X has {len(is_text)} "
+                "columns"
+            )
+        return given
+    mask = np.zeros_like(is_text)
+    for one in given.ravel().tolist():
+        mask[_place_of(one, names, len(is_text))] = True
+    return mask
+
+
+def _place_of(one: Any, names: list[Any] | None, n_columns: int) -> int:
+    """Return the place of a column that categorical_features names."""
+    if isinstance(one, str):
+        if names is None or one not in names:
+            has = "no names" if names is None else f"{names[:20]}"
+            raise ValueError(f"categorical_features names {one!r}, but the columns of X are: {has}")
+        return names.index(one)
+    if not isinstance(one, int) or not 0 <= one < n_columns:
+        raise ValueError(f"categorical_features names column {one!r}; X has {n_columns} columns")
+    return one
+
+
+def _numbers(frame: Any, series: list[Any]) -> Array:
+    """Return columns of a frame side by side, in the narrowest type that holds them all."""
+    if len(series) == len(frame.columns) and len({one.dtype for one in series}) == 1:
         values: Array = frame.to_numpy()
-        if values.dtype.kind in "biuf":
+        if values.dtype.kind in "biuf" and not _has_whole_nulls(series[0].dtype, values):
             return values
-    columns = [_column(frame[name]) for name in frame.columns]
+    columns = [_column(one) for one in series]
     if not columns:
         return np.empty((len(frame), 0))
     # Column by column is how frames lie in memory and how the kernels read.
@@ -109,14 +267,24 @@ def _numbers(frame: Any) -> Array:
     return table
 
 
+def _has_whole_nulls(dtype: Any, values: Array) -> bool:
+    """Whether whole numbers or booleans became floats: they have nulls."""
+    return not dtype.is_float() and values.dtype.kind == "f"
+
+
 def _column(series: Any) -> Array:
-    """Return one column; nulls become NaN."""
+    """Return one column; nulls become NaN. The type is the same whatever library holds it."""
     import narwhals as nw
 
     values: Array = series.to_numpy()
-    if values.dtype.kind not in "biuf":  # decimals, booleans with nulls
-        values = series.cast(nw.Float64).to_numpy()
-    return values
+    if values.dtype.kind not in "biuf":  # decimals, booleans with nulls, objects
+        try:
+            floats = series.cast(nw.Float64).to_numpy()
+            values = np.asarray(floats, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"column {series.name!r} holds what is no number: {error}") from error
+    small = series.dtype in (nw.Boolean, nw.Int8, nw.Int16, nw.UInt8, nw.UInt16)
+    return values.astype(np.float32) if small and values.dtype.kind == "f" else values
 
 
 def _check_names(estimator: Any, X: Any, names: list[Any], *, reset: bool) -> None:
@@ -132,15 +300,6 @@ def _check_names(estimator: Any, X: Any, names: list[Any], *, reset: bool) -> No
         raise ValueError(f"{error}Column {place} is {name!r}; in fit it was {was!r}.") from None
 
 
-def _refuse_text(X: Any) -> None:
-    """Refuse text hidden in an array of objects: it would be parsed as numbers without a word."""
-    if not (isinstance(X, np.ndarray) and X.dtype.kind == "O" and X.ndim == 2):
-        return
-    for place in range(X.shape[1]):
-        if any(isinstance(value, str) for value in X[:, place]):
-            raise ValueError(f"column {place} holds text, not numbers; {ENCODE_ADVICE}")
-
-
 def _readable(values: Array) -> Array:
     """Return the array in a type of the kernels: native float32/float64, integers, booleans."""
     dtype = values.dtype.newbyteorder("=")
@@ -149,7 +308,7 @@ def _readable(values: Array) -> Array:
     return values.astype(dtype, copy=False)
 
 
-def _refuse_infinity(values: Array, names: Any) -> None:
+def _refuse_infinity(values: Array, columns: Any) -> None:
     """Refuse infinite values, naming the first one's column and row."""
     if values.dtype.kind != "f":
         return
@@ -160,8 +319,7 @@ def _refuse_infinity(values: Array, names: Any) -> None:
         assert_all_finite(values, allow_nan=True)
     except ValueError:
         row, place = np.argwhere(np.isinf(values))[0]
-        column = place if names is None else repr(names[place])
-        raise ValueError(f"X contains infinity in column {column}, row {row}") from None
+        raise ValueError(f"X contains infinity in column {columns[place]}, row {row}") from None
 
 
 def _read_vector(estimator: Any, y: Any, n_rows: int) -> Array:
@@ -206,7 +364,7 @@ def read_labels(estimator: Any, y: Any, n_rows: int) -> Array:
     return vector
 
 
-def read_weight(weight: Any, values: Array, name: str = "sample_weight") -> Floats | None:
+def read_weight(weight: Any, values: Any, name: str = "sample_weight") -> Floats | None:
     """Return the weights of the rows of X as float64: finite, not negative, not all zero."""
     if weight is None:
         return None

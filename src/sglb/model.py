@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from sglb.categories import Encoding
 from sglb.ensemble import Ensemble, States
 from sglb.losses import Loss
 
@@ -19,14 +20,16 @@ class Model:
     """A fitted chain and the facts that belong to it.
 
     `parameters` are the constructor's arguments at fit. `loss` is None where a user's own loss was
-    not stored: such a model knows raw scores only. `residual_variance` is the weighted mean
-    squared residual of the training rows, None where the prediction is not a mean.
+    not stored: such a model knows raw scores only. `encoding` makes the ensemble's features of a
+    table with categorical columns, None if all columns are numbers. `residual_variance` is the
+    weighted mean squared residual of the training rows, None where the prediction is not a mean.
     """
 
     kind: Kind
     parameters: dict[str, Any]
     loss: Loss | None
     ensemble: Ensemble
+    encoding: Encoding | None
     classes: NDArray[Any] | None
     feature_names: list[str] | None
     feature_dtype: str
@@ -47,13 +50,20 @@ class Model:
         return self.ensemble.states([len(self.ensemble)])
 
     @property
+    def n_columns(self) -> int:
+        """Columns of the caller's table."""
+        return self.ensemble.n_features if self.encoding is None else self.encoding.n_columns
+
+    @property
     def inverse_temperature(self) -> float:
         """beta = N / T, the paper's inverse temperature; infinite without noise."""
         return self.total_weight / self.temperature if self.temperature > 0.0 else float("inf")
 
     @property
     def feature_importances(self) -> NDArray[np.float64]:
-        """Share of each feature in the gain of all splits; zeros if nothing was ever split."""
+        """Share of each column in the gain of all splits; zeros if nothing was ever split."""
         gains = self.ensemble.feature_gains()
+        if self.encoding is not None:
+            gains = self.encoding.share(gains)
         total = gains.sum()
         return gains / total if total > 0.0 else np.zeros_like(gains)

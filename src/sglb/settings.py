@@ -64,6 +64,14 @@ def one_of(*choices: Any) -> Rule:
     return Rule(words, lambda v: any(type(v) is type(c) and v == c for c in choices))
 
 
+def _names_columns(value: Any) -> bool:
+    """Whether a value is a list of names, of places or of booleans."""
+    if not isinstance(value, list | tuple | np.ndarray):
+        return False
+    kinds = {type(one.item() if isinstance(one, np.generic) else one) for one in value}
+    return not kinds or kinds in ({str}, {int}, {bool})
+
+
 AUTO = one_of("auto")
 POSITIVE = real("a number > 0", lambda v: v > 0)
 NOT_NEGATIVE = real("a number >= 0", lambda v: v >= 0)
@@ -84,7 +92,8 @@ RULES: Mapping[str, Rule] = {
     "leaf_method": one_of("auto", "gradient", "newton"),
     "l2_regularization": AUTO | NOT_NEGATIVE,
     "init": one_of("auto", "zero", "mean"),
-    "categorical_features": one_of("from_dtype", None),
+    "categorical_features": one_of("from_dtype", None)
+    | Rule("a list of column names or places, or a mask", _names_columns),
     "class_weight": one_of(None, "balanced")
     | Rule("a dict from label to weight", lambda v: isinstance(v, Mapping)),
     "early_stopping_rounds": one_of(None) | whole(1),

@@ -25,23 +25,31 @@ class TableError(ValueError):
     """A table file, or a column of it, is not what was asked for."""
 
 
-def _read_csv(path: Path) -> Table:
-    return pa.csv.read_csv(path)
+def _read_csv(path: Path, text: Sequence[str], delimiter: str = ",") -> Table:
+    return pa.csv.read_csv(
+        path,
+        parse_options=pa.csv.ParseOptions(delimiter=delimiter),
+        convert_options=pa.csv.ConvertOptions(column_types=dict.fromkeys(text, pa.string())),
+    )
 
 
-def _read_tsv(path: Path) -> Table:
-    return pa.csv.read_csv(path, parse_options=pa.csv.ParseOptions(delimiter="\t"))
+def _read_tsv(path: Path, text: Sequence[str]) -> Table:
+    return _read_csv(path, text, "\t")
+
+
+def _read_parquet(path: Path, text: Sequence[str]) -> Table:
+    return pa.parquet.read_table(path)
 
 
 def _write_tsv(table: Table, path: Path) -> None:
     pa.csv.write_csv(table, path, write_options=pa.csv.WriteOptions(delimiter="\t"))
 
 
-READERS: dict[str, Callable[[Path], Table]] = {
+READERS: dict[str, Callable[[Path, Sequence[str]], Table]] = {
     ".csv": _read_csv,
     ".tsv": _read_tsv,
     ".csv.gz": _read_csv,
-    ".parquet": pa.parquet.read_table,
+    ".parquet": _read_parquet,
 }
 WRITERS: dict[str, Callable[[Table, Path], None]] = {
     ".csv": pa.csv.write_csv,
@@ -58,15 +66,18 @@ def _ending(path: Path, known: Sequence[str]) -> str:
     raise TableError(f"{path}: cannot tell the format; the name must end in {' or '.join(known)}")
 
 
-def read_table(path: Path) -> Table:
-    """Read a table; columns without any value become floats, all missing."""
+def read_table(path: Path, text: Sequence[str] = ()) -> Table:
+    """Read a table; columns without any value become floats, all missing.
+
+    The columns `text` of a CSV file are text even if all of it looks like numbers.
+    """
     ending = _ending(path, list(READERS))
     if not path.exists():
         raise TableError(f"{path}: no such file")
     if path.is_dir():
         raise TableError(f"{path}: is a folder, not a table")
     try:
-        table = READERS[ending](path)
+        table = READERS[ending](path, text)
     except (pa.ArrowException, OSError) as error:
         raise TableError(f"{path}: cannot be read as {ending[1:]}: {_first_line(error)}") from error
     twice = [name for name, count in Counter(table.column_names).items() if count > 1]
@@ -123,6 +134,12 @@ def weight_values(table: Table, name: str) -> NDArray[np.float64]:
     if values.dtype.kind == "U":
         raise TableError(f"weight column {name!r} holds text, not numbers")
     return values.astype(np.float64)
+
+
+def text_columns(table: Table) -> list[str]:
+    """Return the columns that hold text."""
+    kinds = (pa.types.is_string, pa.types.is_large_string)
+    return [field.name for field in table.schema if any(is_kind(field.type) for is_kind in kinds)]
 
 
 def select(table: Table, names: Sequence[str]) -> Table:

@@ -57,6 +57,13 @@ Drop = Annotated[
     list[str] | None,
     typer.Option(metavar="COLUMN", help="Column to leave out; may be given several times."),
 ]
+Categorical = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="Column of numbers that are names; may be given several times. Text always is.",
+    ),
+]
 TaskOption = Annotated[
     Task,
     typer.Option(
@@ -124,6 +131,7 @@ def train(
     valid_fraction: ValidFraction = None,
     weight: Weight = None,
     drop: Drop = None,
+    categorical: Categorical = None,
     loss: Loss = None,
     n_estimators: Steps = None,
     learning_rate: LearningRate = None,
@@ -154,7 +162,16 @@ def train(
         "early_stopping_rounds": early_stopping_rounds,
     }
     room.train(
-        room.Order(table, target, weight, tuple(drop or ()), task.value, valid, valid_fraction),
+        room.Order(
+            table,
+            target,
+            weight,
+            tuple(drop or ()),
+            tuple(categorical or ()),
+            task.value,
+            valid,
+            valid_fraction,
+        ),
         {name: value for name, value in given.items() if value is not None},
         model,
         seed=seed,

@@ -42,6 +42,14 @@ def load_model(path: Path, n_jobs: int | None = None) -> Any:
     return model if n_jobs is None else model.set_params(n_jobs=n_jobs)
 
 
+def read_for(model: Any, path: Path) -> Table:
+    """Read a table for a model: what was text in training is text again."""
+    names, encoding = getattr(model, "feature_names_in_", None), model._model.encoding
+    if names is None or encoding is None:
+        return read_table(path)
+    return read_table(path, [str(name) for name in names[encoding.is_text]])
+
+
 def features_of(model: Any, table: Table, aside: tuple[str | None, ...] = ()) -> Any:
     """Return the columns the model was trained on, whatever else the table holds."""
     names = getattr(model, "feature_names_in_", None)
@@ -53,7 +61,11 @@ def features_of(model: Any, table: Table, aside: tuple[str | None, ...] = ()) ->
             f"the model was trained on {model.n_features_in_} unnamed columns,"
             f" the table has {chosen.num_columns}"
         )
-    return np.column_stack([column_values(chosen, name, "feature") for name in chosen.column_names])
+    if model._model.encoding is None:
+        parts = [column_values(chosen, name, "feature") for name in chosen.column_names]
+        return np.column_stack(parts)
+    cells = [column.to_pylist() for column in chosen.columns]
+    return np.array(cells, dtype=object).T
 
 
 def predict(
@@ -70,7 +82,7 @@ def predict(
     model = load_model(model_path, n_jobs)
     if proba and not hasattr(model, "classes_"):
         raise ValueError("--proba needs a classifier; the model is a regressor")
-    rows = features_of(model, read_table(table_path))
+    rows = features_of(model, read_for(model, table_path))
     columns = {"prediction": pa.array(model.predict(rows))}
     if proba:
         for label, values in zip(model.classes_, model.predict_proba(rows).T, strict=True):
@@ -95,7 +107,7 @@ def evaluate(
 ) -> None:
     """Print the metrics of a model on a table with known labels."""
     model = load_model(model_path, n_jobs)
-    table = read_table(table_path)
+    table = read_for(model, table_path)
     y = column_values(table, target, "target")
     weights = None if weight is None else weight_values(table, weight)
     values = metrics_of(model, features_of(model, table, (target, weight)), y, weights)
@@ -144,6 +156,14 @@ def _shown(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 
+def _categorical_names(model: Any) -> list[str] | None:
+    """Return the names of the categorical columns, None if there are none."""
+    encoding = model._model.encoding
+    if encoding is None:
+        return None
+    return [feature_names(model)[place] for place in np.flatnonzero(encoding.is_categorical)]
+
+
 def facts_of(model: Any) -> dict[str, Any]:
     """Return what is worth knowing of a fitted model, in the order it is printed."""
     depths = model._model.ensemble.depths
@@ -154,6 +174,7 @@ def facts_of(model: Any) -> dict[str, Any]:
         "trees": model.n_iter_,
         "depth": int(depths.max(initial=0)),
         "features": model.n_features_in_,
+        "categorical_features": _categorical_names(model),
         "learning_rate": model.learning_rate_,
         "temperature": model.temperature_,
         "inverse_temperature": model.inverse_temperature_,

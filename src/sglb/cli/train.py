@@ -6,13 +6,22 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
 from sglb.cli.reports import console
 from sglb.estimators import SGLBClassifier, SGLBRegressor
 from sglb.files import check_destination
-from sglb.tables import Table, TableError, column_values, read_table, select, weight_values
+from sglb.tables import (
+    Table,
+    TableError,
+    column_values,
+    read_table,
+    select,
+    text_columns,
+    weight_values,
+)
 
 # More different whole numbers than this are taken for a quantity, not for classes.
 MOST_CLASSES = 20
@@ -26,6 +35,7 @@ class Order:
     target: str
     weight: str | None
     drop: tuple[str, ...]
+    categorical: tuple[str, ...]
     task: str
     valid: Path | None
     valid_fraction: float | None
@@ -45,9 +55,10 @@ class Rows:
         return Rows(self.X.take(rows), self.y[rows], weight)
 
 
-def read_rows(path: Path, order: Order, features: list[str] | None = None) -> Rows:
-    """Read a table and set its target and weight apart; `features` fixes the columns."""
-    table = read_table(path)
+def read_rows(path: Path, order: Order, like: Table | None = None) -> Rows:
+    """Read a table and set its target and weight apart; columns and text are those of `like`."""
+    table = read_table(path, () if like is None else text_columns(like))
+    features = None if like is None else like.column_names
     y = column_values(table, order.target, "target")
     weight = None if order.weight is None else weight_values(table, order.weight)
     if not y.size:
@@ -88,6 +99,16 @@ def split(rows: Rows, fraction: float, task: str, seed: int) -> tuple[Rows, Rows
     return rows.take(np.sort(kept)), rows.take(np.sort(held))
 
 
+def _categorical(order: Order, X: Table) -> list[str]:
+    """Return the columns that are categorical: text and what the order names."""
+    for name in order.categorical:
+        if name not in X.column_names:
+            raise TableError(f"no feature column {name!r} to take as categorical")
+    named = {*order.categorical, *text_columns(X)}
+    named |= {field.name for field in X.schema if pa.types.is_dictionary(field.type)}
+    return [name for name in X.column_names if name in named]
+
+
 def train(
     order: Order,
     parameters: dict[str, Any],
@@ -113,9 +134,11 @@ def train(
         raise ValueError(f"target column {order.target!r} holds text: regression needs numbers")
     held = None
     if order.valid is not None:
-        held = read_rows(order.valid, order, rows.X.column_names)
+        held = read_rows(order.valid, order, rows.X)
     elif order.valid_fraction is not None:
         rows, held = split(rows, order.valid_fraction, task, seed)
+    if order.categorical:
+        parameters = parameters | {"categorical_features": _categorical(order, rows.X)}
     kind = SGLBClassifier if task == "classification" else SGLBRegressor
     model = kind(random_state=seed, n_jobs=n_jobs, verbose=int(verbose), **parameters)
     started = time.perf_counter()

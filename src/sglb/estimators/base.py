@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,48 +17,27 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from sglb import archive
-from sglb.bins import Bins
 from sglb.boosting import LeafRule, boost
 from sglb.callbacks import Callback, EarlyStopping, EvaluationSet, History, Progress, user_shape
 from sglb.ensemble import Ensemble, States
-from sglb.frame import read_features, read_numbers, read_weight
-from sglb.losses import Loss, UserLoss
+from sglb.estimators.rows import Rows, average, encode_rows
+from sglb.frame import Features, read_features, read_numbers, read_weight
+from sglb.losses import Loss
 from sglb.losses.links import Link
 from sglb.losses.minimisers import spread
 from sglb.metrics import Metric, MetricSpec, get_metric
 from sglb.model import Kind, Model
 from sglb.posterior import virtual_states
 from sglb.samplers import Sampler
-from sglb.settings import Settings, Size, check_parameters, n_threads, resolve
+from sglb.settings import Settings, check_parameters, n_threads, resolve
 from sglb.structure import GreedySearch
-from sglb.training_set import TrainingSet, weight_unit
+from sglb.training_set import TrainingSet
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 
 # Losses whose prediction is the mean of y, so that residuals have a variance about it.
 MEAN_LOSSES = ("squared", "poisson")
-
-
-class Rows(NamedTuple):
-    """Training rows as read: features, target as numbers, weights, classes behind the numbers."""
-
-    values: Array
-    target: Floats
-    weight: Floats | None
-    classes: Array | None
-
-    @property
-    def total_weight(self) -> float:
-        """The N of the theory."""
-        return float(len(self.values) if self.weight is None else self.weight.sum())
-
-    @property
-    def task(self) -> str:
-        """What metrics may be asked for."""
-        if self.classes is None:
-            return "regression"
-        return "binary" if len(self.classes) <= 2 else "multiclass"
 
 
 class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
@@ -84,7 +63,7 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
         leaf_method: str = "auto",
         l2_regularization: float | str = "auto",
         init: str = "auto",
-        categorical_features: str | None = "from_dtype",
+        categorical_features: Any = "from_dtype",
         early_stopping_rounds: int | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -143,14 +122,20 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
             loss = loss.scaled(spread(rows.target, rows.weight))
         loss.check_target(rows.target)
         best = loss.init(rows.target, rows.weight)
-        settings = resolve(parameters, loss, _size(rows, loss, best))
+        settings = resolve(parameters, loss, rows.size(loss, best))
         threads = settings.n_threads
-        bins = Bins.fit(rows.values, self.max_bins, seed=settings.seed, n_threads=threads)
-        sets = self._evaluation_sets(eval_set, X_val, y_val, rows.classes, bins, threads)
-        history = History(sets, _metrics(eval_metric, rows.task), threads)
+        given = self._read_evaluation(eval_set, X_val, y_val, rows)
+        metrics = _metrics(eval_metric, rows.task)
+        coded = encode_rows(rows, self.max_bins, settings.seed, threads)
+        sets = [
+            EvaluationSet(f"validation_{place}", coded.encode(features, threads), target, weight)
+            for place, (features, target, weight) in enumerate(given)
+        ]
+        history = History(sets, metrics, threads)
         start = np.zeros_like(best) if self.init == "zero" else best
-        chain = Ensemble(bins, self.max_depth, start)
-        ensemble = self._run(rows, loss, settings, chain, history, callbacks)
+        chain = Ensemble(coded.bins, self.max_depth, start)
+        training_set = coded.training_set(rows, threads)
+        ensemble = self._run(training_set, loss, settings, chain, history, callbacks)
         best_iteration, best_score = history.best() if sets else (None, None)
         if self.early_stopping_rounds is not None and best_iteration is not None:
             ensemble = ensemble.at(best_iteration)
@@ -160,16 +145,17 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
             parameters=parameters,
             loss=loss,
             ensemble=ensemble,
+            encoding=coded.encoding,
             classes=rows.classes,
             feature_names=None if names is None else list(names),
-            feature_dtype=rows.values.dtype.name,
+            feature_dtype=rows.features.values.dtype.name,
             learning_rate=settings.learning_rate,
             temperature=settings.temperature,
             shrink_rate=settings.shrink_rate,
             leaf_method=settings.leaf_method,
             total_weight=rows.total_weight,
             seed=settings.seed,
-            residual_variance=_residual_variance(rows, loss, ensemble, threads),
+            residual_variance=_residual_variance(rows, training_set, loss, ensemble, threads),
             best_iteration=best_iteration,
             best_score=best_score,
             evals_result=history.result,
@@ -178,13 +164,13 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
 
     def _read_rows(self, X: Any, y: Any, sample_weight: Any) -> Rows:
         """Read the training rows; a row of weight zero is not there."""
-        values = read_features(self, X, reset=True)
-        target, classes = self._learn_target(y, len(values))
-        weight = self._row_weight(read_weight(sample_weight, values), target, classes)
+        features = read_features(self, X, reset=True, categorical=self.categorical_features)
+        target, classes = self._learn_target(y, len(features))
+        weight = self._row_weight(read_weight(sample_weight, features), target, classes)
         if weight is not None and not weight.all():
             there = weight > 0.0
-            values, target, weight = values[there], target[there], weight[there]
-        return Rows(values, target, weight, classes)
+            features, target, weight = features.take(there), target[there], weight[there]
+        return Rows(features, target, weight, classes)
 
     def _learn_target(self, y: Any, n_rows: int) -> tuple[Floats, Array | None]:
         """Return the target as numbers and, if there are classes, the classes they stand for."""
@@ -199,30 +185,25 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
     def _choose_loss(self, classes: Array | None) -> Loss:
         raise NotImplementedError
 
-    def _evaluation_sets(
-        self,
-        eval_set: Sequence[tuple[Any, ...]] | None,
-        X_val: Any,
-        y_val: Any,
-        classes: Array | None,
-        bins: Bins,
-        threads: int,
-    ) -> list[EvaluationSet]:
-        """Read the evaluation sets; they are named validation_0, validation_1, ..."""
+    def _read_evaluation(
+        self, eval_set: Sequence[tuple[Any, ...]] | None, X_val: Any, y_val: Any, rows: Rows
+    ) -> list[tuple[Features, Floats, Floats | None]]:
+        """Read the evaluation sets: features, target and weight of each."""
         if (X_val is None) != (y_val is None):
             raise ValueError("X_val and y_val go together; one of them is missing")
         given = list(eval_set or ()) + ([] if X_val is None else [(X_val, y_val)])
         sets = []
+        mask = rows.features.is_categorical
         for place, one in enumerate(given):
-            name = f"validation_{place}"
             if not isinstance(one, tuple | list) or len(one) not in (2, 3):
                 raise ValueError(f"eval_set[{place}] must be (X, y) or (X, y, weight)")
-            values = read_features(self, one[0], reset=False)
-            if not len(values):
+            features = read_features(self, one[0], reset=False, categorical=mask)
+            if not len(features):
                 raise ValueError(f"eval_set[{place}] has no rows")
-            target = self._same_target(one[1], len(values), classes)
-            weight = read_weight(one[2] if len(one) == 3 else None, values, f"weight of {name}")
-            sets.append(EvaluationSet(name, bins.encode(values, threads), target, weight))
+            target = self._same_target(one[1], len(features), rows.classes)
+            name = f"weight of validation_{place}"
+            weight = read_weight(one[2] if len(one) == 3 else None, features, name)
+            sets.append((features, target, weight))
         if self.early_stopping_rounds is not None and not sets:
             raise ValueError(
                 f"early_stopping_rounds={self.early_stopping_rounds} needs rows to watch: give fit "
@@ -236,7 +217,7 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
 
     def _run(
         self,
-        rows: Rows,
+        training_set: TrainingSet,
         loss: Loss,
         settings: Settings,
         chain: Ensemble,
@@ -244,7 +225,7 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
         callbacks: Sequence[Callback],
     ) -> Ensemble:
         """Run the chain with its guests."""
-        threads, bins = settings.n_threads, chain.bins
+        threads = settings.n_threads
         rule = GreedySearch(
             self.max_depth,
             l2=settings.l2,
@@ -253,7 +234,6 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
             random_strength=self.random_strength,
             n_threads=threads,
         )
-        columns = bins.encode(rows.values, threads)
         guests: list[Callback] = [history] if history.sets else []
         if self.early_stopping_rounds is not None:
             guests.append(EarlyStopping(history, self.early_stopping_rounds))
@@ -262,7 +242,7 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
             if self.verbose:
                 guests.append(stack.enter_context(closing(Progress(self.n_estimators, history))))
             return boost(
-                TrainingSet.build(columns, bins.n_codes, rows.target, rows.weight, threads),
+                training_set,
                 loss,
                 settings.sampler,
                 rule,
@@ -279,7 +259,7 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
         self._model = model
         self.ensemble_ = model.ensemble
         self.loss_ = model.loss
-        self.n_features_in_ = model.ensemble.n_features
+        self.n_features_in_ = model.n_columns
         if model.feature_names is not None:
             self.feature_names_in_ = np.array(model.feature_names, dtype=object)
         if model.classes is not None:
@@ -296,30 +276,53 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
         self.feature_importances_ = model.feature_importances
         return self
 
-    def predict_raw(self, X: Any) -> Floats:
-        """Return raw scores, (n_rows,) or with several outputs (n_rows, n_outputs)."""
-        model = self._fitted()
-        values = read_features(self, X, reset=False)
-        return user_shape(model.final.predict(values, n_threads(self.n_jobs))[0])
-
     def _fitted(self) -> Model:
         """Return the model, or raise scikit-learn's error if there is none."""
         if "_model" not in self.__dict__:  # the check takes as long as a row's prediction
             check_is_fitted(self)
         return self._model
 
+    def _read(self, X: Any) -> Features:
+        """Read rows to predict."""
+        encoding = self._fitted().encoding
+        mask = None if encoding is None else encoding.is_categorical
+        return read_features(self, X, reset=False, categorical=mask)
+
+    def _compute(
+        self, X: Any, kernel: Callable[[Array, int], tuple[Floats, ...]]
+    ) -> tuple[Floats, ...]:
+        """Return what a kernel of (values, threads) makes of X: arrays of one row for each of X.
+
+        Rows with categorical columns are encoded, and computed, block by block.
+        """
+        features, threads = self._read(X), n_threads(self.n_jobs)
+        encoding = self._model.encoding
+        if encoding is None:
+            return kernel(features.values, threads)
+        blocks = encoding.blocks(features, threads)
+        parts = [kernel(values, threads) for _, values in blocks]
+        return tuple(np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+
+    def predict_raw(self, X: Any) -> Floats:
+        """Return raw scores, (n_rows,) or with several outputs (n_rows, n_outputs)."""
+        final = self._fitted().final
+        return self._compute(X, lambda values, threads: (raw_of(final, values, threads),))[0]
+
     def _predict_answers(self, X: Any) -> Floats:
         """Return what `_answer` makes of the raw scores, in one go where the core knows how."""
         link = self._core_link()
         if link is None:
             return self._answer(self.predict_raw(X))
-        model = self._fitted()
-        values = read_features(self, X, reset=False)
-        return self._in_shape(
-            model.final.linked(
-                values, link.name, link.parameter, self._n_columns(), n_threads(self.n_jobs)
-            )
+        final, name, parameter, n = (
+            self._fitted().final,
+            link.name,
+            link.parameter,
+            self._n_columns(),
         )
+        answers = self._compute(
+            X, lambda values, threads: (final.linked(values, name, parameter, n, threads),)
+        )
+        return self._in_shape(answers[0])
 
     def _core_link(self) -> Link | None:
         """Return the link from raw scores to answers, None where Python has to see the scores."""
@@ -327,20 +330,24 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
         link = None if model.loss is None else model.loss.link
         return link if isinstance(link, Link) else None
 
-    def row_predictor(self) -> Callable[[Array], Any]:
-        """Return a function of one row, a vector of n_features_in_ numbers, for low latency.
+    def row_predictor(self) -> Callable[[Any], Any]:
+        """Return a function of one row for low latency.
 
-        It gives what `predict_proba` (a regressor: `predict`) gives for that row in a few
-        microseconds: the model is prepared once, the row is not checked, one thread is used.
+        The row is a vector of n_features_in_ numbers or, for a model with categorical columns, a
+        sequence of numbers and levels. The function gives what `predict_proba` (a regressor:
+        `predict`) gives for that row in a few microseconds: the model is prepared once, the row is
+        not checked, one thread is used.
         """
-        final = self._fitted().final
+        model = self._fitted()
+        final = model.final
+        encode = _one_row if model.encoding is None else model.encoding.row_encoder()
         link, n_columns = self._core_link(), self._n_columns()
         if link is None:
-            return lambda row: self._answer(user_shape(final.predict(row.reshape(1, -1))[0]))[0]
+            return lambda row: self._answer(user_shape(final.predict(encode(row))[0]))[0]
         name, parameter, in_shape = link.name, link.parameter, self._in_shape
 
-        def predict_row(row: Array) -> Any:
-            return in_shape(final.linked(row.reshape(1, -1), name, parameter, n_columns))[0]
+        def predict_row(row: Any) -> Any:
+            return in_shape(final.linked(encode(row), name, parameter, n_columns))[0]
 
         return predict_row
 
@@ -358,22 +365,30 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
 
     def staged_predict_raw(self, X: Any) -> Iterator[Floats]:
         """Yield the raw scores of the chain after each step."""
-        model = self._fitted()
-        values = read_features(self, X, reset=False)
-        for raw in model.ensemble.staged(values, n_threads(self.n_jobs)):
-            yield user_shape(raw)
+        features, threads = self._read(X), n_threads(self.n_jobs)
+        ensemble, encoding = self._model.ensemble, self._model.encoding
+        if encoding is None:
+            yield from map(user_shape, ensemble.staged(features.values, threads))
+            return
+        columns = encoding.codes(features, ensemble.bins, threads)
+        raw = ensemble.start(len(features))
+        for step in range(len(ensemble)):
+            ensemble.advance(columns, raw, step, threads)
+            yield user_shape(raw.copy())
 
-    def _several_states(self, X: Any, n_states: int) -> tuple[States, Array]:
-        """Return the states of the chain that serve as its draws, and X as read."""
+    def _several_states(self, n_states: int) -> States:
+        """Return the states of the chain that serve as its draws."""
         ensemble = self._fitted().ensemble
         check_parameters({"n_states": n_states})
-        values = read_features(self, X, reset=False)
-        return ensemble.states(virtual_states(len(ensemble), n_states).tolist()), values
+        return ensemble.states(virtual_states(len(ensemble), n_states).tolist())
 
-    def _draws(self, states: States, values: Array) -> Floats:
+    def _draws(self, X: Any, states: States) -> Floats:
         """Return the answers of several states, one traversal for all."""
-        raws = states.predict(values, n_threads(self.n_jobs))
-        return np.stack([self._answer(user_shape(raw)) for raw in raws])
+
+        def answers(values: Array, threads: int) -> tuple[Floats, ...]:
+            return tuple(self._answer(user_shape(raw)) for raw in states.predict(values, threads))
+
+        return np.stack(self._compute(X, answers))
 
     def save(self, path: str | Path) -> None:
         """Write the fitted model to a file, whole or not at all; `sglb.load` reads it."""
@@ -403,6 +418,15 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
         self._adopt(model)
 
 
+def raw_of(states: States, values: Array, threads: int) -> Floats:
+    """Return the raw scores of a single state as users see them."""
+    return user_shape(states.predict(values, threads)[0])
+
+
+def _one_row(row: Array) -> Array:
+    return row.reshape(1, -1)
+
+
 def _checked(callbacks: Sequence[Callback]) -> Sequence[Callback]:
     """Refuse what cannot be called after a step before the first step is taken."""
     for callback in callbacks:
@@ -412,24 +436,6 @@ def _checked(callbacks: Sequence[Callback]) -> Sequence[Callback]:
                 "sglb.BaseCallback to have them"
             )
     return callbacks
-
-
-def _size(rows: Rows, loss: Loss, best: Floats) -> Size:
-    """Return what the rules for "auto" ask of the data; `best` is the best constant raw score."""
-    n_rows = len(rows.values)
-    size = Size(n_rows, rows.total_weight, weight_unit(rows.weight))
-    raw = user_shape(np.repeat(best[:, None], n_rows, axis=1))
-    if rows.classes is None:
-        square = np.square(loss.gradient(rows.target, raw)).reshape(n_rows, -1).sum(axis=1)
-        size = replace(size, square=_average(square, rows.weight))
-    if loss.has_hessian or not isinstance(loss, UserLoss):
-        bend = np.abs(loss.hessian(rows.target, raw)).reshape(n_rows, -1).mean(axis=1)
-        size = replace(size, curvature=_average(bend, rows.weight))
-    return size
-
-
-def _average(values: Floats, weight: Floats | None) -> float:
-    return float(np.average(values, weights=weight))
 
 
 def _metrics(spec: MetricSpec | Sequence[MetricSpec] | None, task: str) -> list[Metric]:
@@ -442,9 +448,19 @@ def _metrics(spec: MetricSpec | Sequence[MetricSpec] | None, task: str) -> list[
     return [get_metric(one, task) for one in several]
 
 
-def _residual_variance(rows: Rows, loss: Loss, ensemble: Ensemble, threads: int) -> float | None:
-    """Weighted mean squared residual of the training rows, None if predictions are not means."""
+def _residual_variance(
+    rows: Rows, training_set: TrainingSet, loss: Loss, ensemble: Ensemble, threads: int
+) -> float | None:
+    """Weighted mean squared residual of the training rows, None if predictions are not means.
+
+    Where categories became means of y the rows are taken as the chain saw them: in prediction a
+    training row's statistic knows its own y.
+    """
     if loss.name not in MEAN_LOSSES or loss.task != "regression":
         return None
-    prediction = loss.link(user_shape(ensemble.predict(rows.values, threads)))
-    return _average((rows.target - prediction) ** 2, rows.weight)
+    if rows.features.labels:
+        raw = ensemble.replay(training_set.code_columns, threads)
+    else:
+        raw = ensemble.predict(rows.features.values, threads)
+    prediction = loss.link(user_shape(raw))
+    return average((training_set.y - prediction) ** 2, training_set.weight)

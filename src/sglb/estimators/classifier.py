@@ -12,7 +12,6 @@ from sglb.frame import read_labels, read_weight
 from sglb.losses import LOSSES, Loss, get_loss
 from sglb.losses.links import Link
 from sglb.samplers import Sampler
-from sglb.settings import n_threads
 from sglb.uncertainty import Uncertainty, of_probabilities
 
 
@@ -38,7 +37,9 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
     leaf_method : "gradient" (the paper), "newton", or "auto" (newton for convex losses).
     l2_regularization : added to the weight of each leaf; "auto" is 0, for Newton leaves 3.
     init : "zero" (the paper) or "mean", the best constant, never shrunk; "auto" is "mean".
-    categorical_features : "from_dtype"; such columns are refused in this version.
+    categorical_features : "from_dtype" (columns of text or of a categorical type), or a list of
+        column names or places, or a mask over the columns; None takes every column for numbers.
+        Up to max_bins levels are split one against the others, more become means of the target.
     class_weight : None, "balanced", or a dict from label to weight.
     early_stopping_rounds : steps without improvement on the last evaluation set before stopping.
     random_state : seed; the same seed gives the same model for any n_jobs.
@@ -74,7 +75,7 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
         leaf_method: str = "auto",
         l2_regularization: float | str = "auto",
         init: str = "auto",
-        categorical_features: str | None = "from_dtype",
+        categorical_features: Any = "from_dtype",
         class_weight: Mapping[Any, float] | str | None = None,
         early_stopping_rounds: int | None = None,
         random_state: Any = None,
@@ -235,9 +236,11 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
         Entropies in nats over up to `n_states` states of the second half of the chain: total of
         the mean probability, data the mean entropy, knowledge the difference.
         """
-        states, values = self._several_states(X, n_states)
-        link, threads = self._core_link(), n_threads(self.n_jobs)
+        states, link = self._several_states(n_states), self._core_link()
         if link is None:
-            return of_probabilities(self._draws(states, values))
-        n_classes = self._n_columns()
-        return Uncertainty(*states.entropies(values, link.name, link.parameter, n_classes, threads))
+            return of_probabilities(self._draws(X, states))
+        name, parameter, n_classes = link.name, link.parameter, self._n_columns()
+        parts = self._compute(
+            X, lambda values, threads: states.entropies(values, name, parameter, n_classes, threads)
+        )
+        return Uncertainty(*parts)

@@ -8,7 +8,6 @@ from sklearn.base import RegressorMixin
 from sglb.estimators.base import Array, ChainEstimator, Floats
 from sglb.losses import Loss, get_loss
 from sglb.losses.links import IDENTITY, Link
-from sglb.settings import n_threads
 from sglb.uncertainty import Uncertainty, of_means, of_moments
 
 
@@ -58,10 +57,12 @@ class SGLBRegressor(RegressorMixin, ChainEstimator):  # type: ignore[misc]
         fitted its training rows closely. For losses whose prediction is not a mean, `data` and
         `total` are None.
         """
-        states, values = self._several_states(X, n_states)
+        states, link = self._several_states(n_states), self._core_link()
         noise_variance = self._model.residual_variance
-        link = self._core_link()
         if link is None:
-            return of_means(self._draws(states, values), noise_variance)
-        mean, knowledge = states.moments(values, link.name, link.parameter, n_threads(self.n_jobs))
+            return of_means(self._draws(X, states), noise_variance)
+        name, parameter = link.name, link.parameter
+        mean, knowledge = self._compute(
+            X, lambda values, threads: states.moments(values, name, parameter, threads)
+        )
         return of_moments(self._in_shape(mean), self._in_shape(knowledge), noise_variance)

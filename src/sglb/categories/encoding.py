@@ -1,0 +1,200 @@
+"""What prediction knows of categorical columns: look-up tables, and nothing of the target.
+
+The features of the trees are, in this order: the numeric columns in table order; the level numbers
+of columns with few levels, NaN for a level that training has not; for each table the statistic of
+every target and, for a single column, the level's number of training rows.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sglb import _core
+from sglb.bins import Bins
+from sglb.categories.vocabulary import Vocabulary
+from sglb.frame import Features
+from sglb.labels import label_of
+
+Floats = NDArray[np.float64]
+Levels = NDArray[np.int32]
+
+# Numbers encoded at a time: 32 MB, whatever the size of the table.
+BLOCK_VALUES = 1 << 22
+
+
+def combined_keys(levels: Levels, n_levels: Sequence[int]) -> NDArray[np.uint64]:
+    """Return one number for each row of levels (n_members, n_rows); a member of -1 has none."""
+    keys = np.zeros(levels.shape[1], dtype=np.uint64)
+    for row, radix in zip(levels, n_levels, strict=True):
+        keys = keys * np.uint64(radix) + row.astype(np.uint64)
+    return keys
+
+
+@dataclass(frozen=True)
+class Table:
+    """Statistics by level of one categorical column or of a combination of several.
+
+    The last entry of every row is for what training has not: the mean, and a count of zero.
+    """
+
+    members: tuple[int, ...]  # places among the categorical columns
+    keys: NDArray[np.uint64] | None  # of the combined levels; a single column needs none
+    statistics: Floats  # (n_targets, n_levels + 1)
+    counts: Floats | None  # (n_levels + 1,)
+
+    @property
+    def n_features(self) -> int:
+        """Features that the table gives."""
+        return len(self.statistics) + (self.counts is not None)
+
+    @cached_property
+    def slots(self) -> Levels:
+        """The keys in a hash table, at most half full."""
+        assert self.keys is not None
+        slots = np.empty(2 << len(self.keys).bit_length(), dtype=np.int32)
+        _core.place_keys(self.keys, slots)
+        return slots
+
+    def find(self, levels: Levels, n_levels: Sequence[int], n_threads: int) -> Levels:
+        """Return the entry of each row of levels (n_columns, n_rows), -1 for the last."""
+        if self.keys is None:
+            found: Levels = levels[self.members[0]]
+            return found
+        own = levels[list(self.members)]
+        wanted = combined_keys(own, [n_levels[member] for member in self.members])
+        places = np.empty(levels.shape[1], dtype=np.int32)
+        _core.find_keys(wanted, self.keys, self.slots, places, n_threads)
+        places[(own < 0).any(axis=0)] = -1
+        return places
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """Categorical columns as prediction encodes them."""
+
+    is_categorical: NDArray[np.bool_]  # (n_columns,)
+    vocabularies: tuple[Vocabulary, ...]  # one a categorical column
+    level_columns: tuple[int, ...]  # places among the categorical columns
+    tables: tuple[Table, ...]
+
+    @property
+    def n_columns(self) -> int:
+        """Columns of the caller's table."""
+        return len(self.is_categorical)
+
+    @property
+    def n_numeric(self) -> int:
+        """Columns that are numbers."""
+        return int(self.n_columns - self.is_categorical.sum())
+
+    @property
+    def n_features(self) -> int:
+        """Features that the trees see."""
+        made = sum(table.n_features for table in self.tables)
+        return self.n_numeric + len(self.level_columns) + made
+
+    @cached_property
+    def n_levels(self) -> list[int]:
+        """Levels of each categorical column."""
+        return [vocabulary.n_levels for vocabulary in self.vocabularies]
+
+    @property
+    def is_text(self) -> NDArray[np.bool_]:
+        """Which columns of the caller's table have labels that are not just numbers."""
+        found = np.zeros(self.n_columns, dtype=np.bool_)
+        found[self.is_categorical] = [one.is_text for one in self.vocabularies]
+        return found
+
+    def share(self, gains: Floats) -> Floats:
+        """Return what belongs to each column of the table; a combination is shared equally."""
+        shares = np.zeros(self.n_columns)
+        shares[~self.is_categorical] = gains[: self.n_numeric]
+        places = np.flatnonzero(self.is_categorical)
+        owners: list[tuple[int, ...]] = [(column,) for column in self.level_columns]
+        for table in self.tables:
+            owners += [table.members] * table.n_features
+        for members, gain in zip(owners, gains[self.n_numeric :], strict=True):
+            for member in members:
+                shares[places[member]] += gain / len(members)
+        return shares
+
+    def blocks(self, features: Features, n_threads: int = 1) -> Iterator[tuple[slice, Floats]]:
+        """Yield the rows of a table, block by block, as the values that the trees split on."""
+        n_rows = max(1, BLOCK_VALUES // max(1, self.n_features))
+        pairs = list(zip(self.vocabularies, features.labels, strict=True))
+        lookups = [(vocabulary.lookup(column), column.index) for vocabulary, column in pairs]
+        for begin in range(0, max(1, len(features)), n_rows):  # no rows are one empty block
+            rows = slice(begin, min(len(features), begin + n_rows))
+            levels = np.array([lookup[index[rows]] for lookup, index in lookups])
+            yield rows, self._encode(features.values[rows], levels, n_threads)
+
+    def _encode(self, numbers: NDArray[Any], levels: Levels, n_threads: int) -> Floats:
+        values = np.empty((len(numbers), self.n_features), order="F")
+        values[:, : self.n_numeric] = numbers
+        place = self.n_numeric
+        for column in self.level_columns:
+            values[:, place] = np.where(levels[column] < 0, np.nan, levels[column])
+            place += 1
+        for table in self.tables:
+            entries = table.find(levels, self.n_levels, n_threads)
+            rows = table.statistics if table.counts is None else [*table.statistics, table.counts]
+            for row in rows:
+                values[:, place] = row[entries]
+                place += 1
+        return values
+
+    def codes(self, features: Features, bins: Bins, n_threads: int = 1) -> NDArray[np.uint8]:
+        """Return the codes of a table by columns, (n_features, n_rows)."""
+        columns = np.empty((self.n_features, len(features)), dtype=np.uint8)
+        for rows, values in self.blocks(features, n_threads):
+            columns[:, rows] = bins.encode(values, n_threads)
+        return columns
+
+    def row_encoder(self) -> Callable[[Sequence[Any]], Floats]:
+        """Return a function from one row of the caller's values to values (1, n_features).
+
+        Tables are lists and dicts here: for one row they are faster than arrays.
+        """
+        numeric = np.flatnonzero(~self.is_categorical).tolist()
+        places = np.flatnonzero(self.is_categorical).tolist()
+        numbers = [vocabulary.numbers for vocabulary in self.vocabularies]
+        readers = [(places[column], numbers[column]) for column in range(len(places))]
+        n_levels, missing = self.n_levels, float("nan")
+        tables = [_RowTable(table) for table in self.tables]
+
+        def encode(row: Sequence[Any]) -> Floats:
+            cells = (row[place] for place in numeric)
+            values = [missing if cell is None else float(cell) for cell in cells]
+            levels = [known.get(label_of(row[place]), -1) for place, known in readers]
+            for column in self.level_columns:
+                values.append(levels[column] if levels[column] >= 0 else missing)
+            for table in tables:
+                values += table.entry(levels, n_levels)
+            return np.array([values])
+
+        return encode
+
+
+class _RowTable:
+    """A table for one row at a time."""
+
+    def __init__(self, table: Table) -> None:
+        self.members = table.members
+        keys = range(table.statistics.shape[1] - 1) if table.keys is None else table.keys.tolist()
+        rows = [*table.statistics, *([] if table.counts is None else [table.counts])]
+        entries = np.array(rows).T.tolist()
+        self.unseen: list[float] = entries.pop()
+        self.entries: dict[int, list[float]] = dict(zip(keys, entries, strict=True))
+
+    def entry(self, levels: list[int], n_levels: list[int]) -> list[float]:
+        """Return the statistics (and count) of a row."""
+        key = 0
+        for member in self.members:
+            if levels[member] < 0:
+                return self.unseen
+            key = key * n_levels[member] + levels[member]
+        return self.entries.get(key, self.unseen)

@@ -1,0 +1,184 @@
+"""An encoding <-> plain data: a part of a JSON document and arrays. What comes back is distrusted.
+
+Labels of all columns lie one after the other as UTF-8, entries of all tables too.
+"""
+
+import math
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sglb.categories.combinations import MOST_KEYS
+from sglb.categories.encoding import Encoding, Table
+from sglb.categories.vocabulary import Vocabulary
+from sglb.errors import ModelFormatError
+
+Arrays = dict[str, NDArray[Any]]
+
+# X bytes of text, V labels, M targets, S entries with statistics, C with counts, Q with keys.
+ARRAYS: dict[str, tuple[type[np.generic], str]] = {
+    "level_text": (np.uint8, "X"),
+    "level_ends": (np.int64, "V"),
+    "table_statistics": (np.float64, "MS"),
+    "table_counts": (np.float64, "C"),
+    "table_keys": (np.uint64, "Q"),
+}
+
+
+def empty_arrays() -> Arrays:
+    """Return the arrays of a model without categorical columns."""
+    return {name: np.zeros((0,) * len(axes), dtype) for name, (dtype, axes) in ARRAYS.items()}
+
+
+def pack(encoding: Encoding | None) -> tuple[dict[str, Any] | None, Arrays]:
+    """Return an encoding as JSON and arrays."""
+    if encoding is None:
+        return None, empty_arrays()
+    labels = [label for one in encoding.vocabularies for label in one.labels]
+    texts = [label.encode("utf-8", "surrogatepass") for label in labels]
+    document = {
+        "is_categorical": encoding.is_categorical.tolist(),
+        "columns": [
+            {"n_labels": len(one.labels), "has_missing": one.has_missing}
+            for one in encoding.vocabularies
+        ],
+        "level_columns": list(encoding.level_columns),
+        "tables": [
+            {"members": list(table.members), "n_entries": table.statistics.shape[1]}
+            for table in encoding.tables
+        ],
+    }
+    return document, empty_arrays() | {
+        "level_text": np.frombuffer(b"".join(texts), dtype=np.uint8),
+        "level_ends": np.cumsum([len(text) for text in texts], dtype=np.int64),
+        **_table_arrays(encoding.tables),
+    }
+
+
+def _table_arrays(tables: tuple[Table, ...]) -> Arrays:
+    if not tables:
+        return {}
+    counts = [table.counts for table in tables if table.counts is not None]
+    keys = [table.keys for table in tables if table.keys is not None]
+    return {
+        "table_statistics": np.concatenate([table.statistics for table in tables], axis=1),
+        "table_counts": np.concatenate([np.zeros(0), *counts]),
+        "table_keys": np.concatenate([np.zeros(0, dtype=np.uint64), *keys]),
+    }
+
+
+def unpack(document: Any, arrays: Mapping[str, NDArray[Any]]) -> Encoding | None:
+    """Return the encoding that `pack` made of these, or raise `ModelFormatError`."""
+    if document is None:
+        _require(all(arrays[name].size == 0 for name in ARRAYS), "has arrays but no columns")
+        return None
+    _check_document(document)
+    vocabularies = _vocabularies(document["columns"], arrays)
+    encoding = Encoding(
+        np.array(document["is_categorical"], dtype=np.bool_),
+        vocabularies,
+        tuple(document["level_columns"]),
+        _tables(document["tables"], [one.n_levels for one in vocabularies], arrays),
+    )
+    single = [table.members[0] for table in encoding.tables if table.keys is None]
+    once = sorted([*encoding.level_columns, *single])
+    _require(once == list(range(len(vocabularies))), "each column must be encoded once")
+    return encoding
+
+
+def _require(holds: Any, reason: str, field: str = "categories") -> None:
+    if not holds:
+        raise ModelFormatError(field, reason)
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 31
+
+
+def _is_rows(value: Any, keys: set[str]) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(row, dict) and row.keys() == keys for row in value
+    )
+
+
+def _check_document(document: Any) -> None:
+    """Check that the JSON part has the form that `pack` gives it."""
+    fields = {"is_categorical", "columns", "level_columns", "tables"}
+    _require(isinstance(document, dict) and document.keys() == fields, f"is not {sorted(fields)}")
+    mask, columns = document["is_categorical"], document["columns"]
+    _require(isinstance(mask, list) and all(isinstance(one, bool) for one in mask), "bad mask")
+    _require(_is_rows(columns, {"n_labels", "has_missing"}), "bad columns")
+    for column in columns:
+        _require(_is_count(column["n_labels"]), "n_labels is not a count")
+        _require(isinstance(column["has_missing"], bool), "has_missing is not true or false")
+    _require(sum(mask) == len(columns) > 0, "the mask does not fit the columns")
+    places = document["level_columns"]
+    _require(isinstance(places, list) and all(map(_is_count, places)), "bad level_columns")
+    tables = document["tables"]
+    _require(_is_rows(tables, {"members", "n_entries"}), "bad tables")
+    for table in tables:
+        members = table["members"]
+        _require(isinstance(members, list) and all(map(_is_count, members)), "bad members")
+        _require(0 < len(set(members)) == len(members), "members of a table must be distinct")
+        _require(all(member < len(columns) for member in members), "a member is no column")
+        _require(_is_count(table["n_entries"]), "n_entries is not a count")
+
+
+def _vocabularies(columns: Any, arrays: Mapping[str, NDArray[Any]]) -> tuple[Vocabulary, ...]:
+    text, ends = arrays["level_text"].tobytes(), arrays["level_ends"]
+    rising = (np.diff(ends, prepend=0) >= 0).all()
+    _require(rising and (ends[-1] if len(ends) else 0) == len(text), "wrong order", "level_ends")
+    _require(sum(one["n_labels"] for one in columns) == len(ends), "wrong number", "level_ends")
+    pieces = pairwise([0, *ends.tolist()])
+    try:
+        labels = [text[a:b].decode("utf-8", "surrogatepass") for a, b in pieces]
+    except UnicodeDecodeError as error:
+        raise ModelFormatError("level_text", str(error)) from error
+    found, begin = [], 0
+    for one in columns:
+        own = labels[begin : begin + one["n_labels"]]
+        begin += len(own)
+        _require(all(map(str.__lt__, own, own[1:])), "labels must be sorted", "level_text")
+        found.append(Vocabulary(tuple(own), one["has_missing"]))
+    return tuple(found)
+
+
+def _tables(
+    rows: Any, n_levels: list[int], arrays: Mapping[str, NDArray[Any]]
+) -> tuple[Table, ...]:
+    sizes = [row["n_entries"] for row in rows]
+    parts = {
+        "table_statistics": sizes,
+        "table_counts": [n for n, row in zip(sizes, rows, strict=True) if len(row["members"]) == 1],
+        "table_keys": [
+            n - 1 for n, row in zip(sizes, rows, strict=True) if len(row["members"]) > 1
+        ],
+    }
+    for name, lengths in parts.items():
+        _require(sum(lengths) == arrays[name].shape[-1], "wrong length", name)
+    statistics, counts, keys = (
+        iter(np.split(arrays[name], np.cumsum(lengths)[:-1].astype(np.intp), axis=-1))
+        for name, lengths in parts.items()
+    )
+    _require(np.isfinite(arrays["table_statistics"]).all(), "not finite", "table_statistics")
+    whole = np.isfinite(arrays["table_counts"]) & (arrays["table_counts"] >= 0.0)
+    _require(whole.all(), "not finite or negative", "table_counts")
+    _require(not rows or len(arrays["table_statistics"]) > 0, "no targets", "table_statistics")
+    tables = []
+    for row in rows:
+        members, single = tuple(row["members"]), len(row["members"]) == 1
+        radices = [n_levels[member] for member in members]
+        own = None if single else np.ascontiguousarray(next(keys))
+        if own is None:
+            _require(row["n_entries"] == radices[0] + 1, "a table does not fit its column")
+        else:
+            possible = math.prod(radices)
+            _require(possible < MOST_KEYS, "a combination has too many levels")
+            _require(len(np.unique(own)) == len(own), "keys must be distinct", "table_keys")
+            _require((own < np.uint64(possible)).all(), "a key is too large", "table_keys")
+        table = np.ascontiguousarray(next(statistics))
+        tables.append(Table(members, own, table, np.array(next(counts)) if single else None))
+    return tuple(tables)

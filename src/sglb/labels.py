@@ -1,0 +1,120 @@
+"""The values of a categorical column as labels: text, or None where a value is missing.
+
+A label does not depend on the table that holds it: 1, 1.0 and "1" are one label, True is 1, and the
+order of a table's own categories does not matter. Part of reading a table; `frame` asks for it.
+"""
+
+from dataclasses import dataclass
+from datetime import date, time, timedelta
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sglb import _core
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class LabelColumn:
+    """Row r holds labels[index[r]], or a missing value where index[r] is -1.
+
+    Labels may be there that no row has, and twice.
+    """
+
+    index: NDArray[np.int32]
+    labels: list[str | None]
+
+    def take(self, rows: Any) -> "LabelColumn":
+        """Return some of the rows."""
+        return LabelColumn(self.index[rows], self.labels)
+
+
+def label_of(value: Any) -> str | None:
+    """Return the label of a value."""
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):  # pandas may be missing
+        return None
+    if isinstance(value, int | float | Decimal):
+        if value != value:
+            return None
+        whole = isinstance(value, int) or (abs(value) != float("inf") and value == int(value))
+        return str(int(value)) if whole else repr(float(value))
+    if isinstance(value, bytes):
+        return value.decode(errors="backslashreplace")
+    if isinstance(value, date | time | timedelta):
+        raise ValueError(
+            f"{value!r} is a date or time: give numbers instead, for example the days since a date"
+        )
+    return str(value)
+
+
+def of_array(values: Array) -> LabelColumn:
+    """Label a vector of numbers."""
+    index, first = _numbered(values)
+    return LabelColumn(index, [label_of(value) for value in values[first].tolist()])
+
+
+def _numbered(values: Array) -> tuple[NDArray[np.int32], NDArray[np.intp]]:
+    """Number the values of a vector as they first appear; return the first row of each, too."""
+    wide = np.float64 if values.dtype.kind == "f" else np.uint64
+    keys = np.ascontiguousarray(values, dtype=wide).view(np.uint64)
+    index = np.empty(len(keys), dtype=np.int32)
+    count = _core.number_keys(keys, index)
+    first = np.empty(count, dtype=np.intp)
+    first[index[::-1]] = np.arange(len(keys) - 1, -1, -1)
+    return index, first
+
+
+def of_objects(values: Array, name: Any) -> LabelColumn:
+    """Label a vector of objects or text."""
+    place: dict[Any, int] = {}
+    try:
+        index = [place.setdefault(value, len(place)) for value in values.tolist()]
+        labels = [label_of(value) for value in place]
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"column {name!r} cannot be categorical: {error}") from error
+    return LabelColumn(np.array(index, dtype=np.int32), labels)
+
+
+def of_series(series: Any) -> LabelColumn:
+    """Label a column of text or categories of a frame, by what its library is good at."""
+    kind = series.implementation
+    try:
+        if kind.is_pandas_like():
+            return _of_pandas(series.to_native())
+        if kind.is_pyarrow():
+            return _of_arrow(series.to_native())
+        if kind.is_polars():
+            return _of_polars(series.to_native())
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"column {series.name!r} cannot be categorical: {error}") from error
+    return of_objects(series.to_numpy().astype(object), series.name)
+
+
+def _of_pandas(native: Any) -> LabelColumn:
+    if hasattr(native, "cat"):
+        index, values = native.cat.codes.to_numpy(), native.cat.categories
+    else:
+        index, values = native.factorize()
+    return LabelColumn(index.astype(np.int32), [label_of(value) for value in values.tolist()])
+
+
+def _of_arrow(native: Any) -> LabelColumn:
+    encoded = native if hasattr(native.type, "index_type") else native.dictionary_encode()
+    whole = encoded.unify_dictionaries().combine_chunks()
+    there = whole.indices.is_valid().to_numpy(zero_copy_only=False)
+    index = whole.indices.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int32)
+    labels = [label_of(value) for value in whole.dictionary.to_pylist()]
+    return LabelColumn(np.where(there, index, np.int32(-1)), labels)
+
+
+def _of_polars(native: Any) -> LabelColumn:
+    # What number a category has is the library's own affair; that it is one number is enough.
+    index, first = _numbered(native.to_physical().to_numpy())
+    return LabelColumn(index, native.gather(first).to_list())

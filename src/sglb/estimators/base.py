@@ -52,8 +52,8 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
         loss: Any = "squared",
         n_estimators: int = 1000,
         learning_rate: float | str = "auto",
-        max_depth: int = 6,
-        max_bins: int = 64,
+        max_depth: int | str = "auto",
+        max_bins: int | str = "auto",
         sampler: str | Sampler = "langevin",
         temperature: float | str = "auto",
         shrink_rate: float | str = "auto",
@@ -126,14 +126,14 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
         threads = settings.n_threads
         given = self._read_evaluation(eval_set, X_val, y_val, rows)
         metrics = _metrics(eval_metric, rows.task)
-        coded = encode_rows(rows, self.max_bins, settings.seed, threads)
+        coded = encode_rows(rows, settings.max_bins, settings.seed, threads)
         sets = [
             EvaluationSet(f"validation_{place}", coded.encode(features, threads), target, weight)
             for place, (features, target, weight) in enumerate(given)
         ]
         history = History(sets, metrics, threads)
         start = np.zeros_like(best) if self.init == "zero" else best
-        chain = Ensemble(coded.bins, self.max_depth, start)
+        chain = Ensemble(coded.bins, settings.max_depth, start)
         training_set = coded.training_set(rows, threads)
         ensemble = self._run(training_set, loss, settings, chain, history, callbacks)
         best_iteration, best_score = history.best() if sets else (None, None)
@@ -227,7 +227,7 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
         """Run the chain with its guests."""
         threads = settings.n_threads
         rule = GreedySearch(
-            self.max_depth,
+            settings.max_depth,
             l2=settings.l2,
             newton=settings.leaf_method == "newton",
             structure_rows=settings.structure_rows,

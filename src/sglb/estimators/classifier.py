@@ -25,8 +25,8 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
         loss(y, raw) and gradient(y, raw).
     n_estimators : steps of the chain, one tree each.
     learning_rate : the paper's epsilon; "auto" follows from rows, steps and loss.
-    max_depth : splits of a tree, 1 to 16.
-    max_bins : bins of a feature, 2 to 255; a missing value has its own besides.
+    max_depth : splits of a tree, 1 to 16; "auto" is 6, with more than two classes 8.
+    max_bins : bins of a number, 2 to 255; a missing value has its own besides. "auto" is 64.
     sampler : "plain" (gradient boosting), "stochastic" (on samples of the rows, set subsample),
         "langevin" (SGLB), or an object of `sglb.samplers` that brings its own rates.
     temperature : 0 is no noise, 1 the Bayesian posterior; "auto" follows from the loss.
@@ -39,7 +39,8 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
     init : "zero" (the paper) or "mean", the best constant, never shrunk; "auto" is "mean".
     categorical_features : "from_dtype" (columns of text or of a categorical type), or a list of
         column names or places, or a mask over the columns; None takes every column for numbers.
-        Up to max_bins levels are split one against the others, more become means of the target.
+        Up to 64 levels (no more than max_bins) are split one against the others, more become means
+        of the target.
     class_weight : None, "balanced", or a dict from label to weight.
     early_stopping_rounds : steps without improvement on the last evaluation set before stopping.
     random_state : seed; the same seed gives the same model for any n_jobs.
@@ -64,8 +65,8 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
         loss: Any = "auto",
         n_estimators: int = 1000,
         learning_rate: float | str = "auto",
-        max_depth: int = 6,
-        max_bins: int = 64,
+        max_depth: int | str = "auto",
+        max_bins: int | str = "auto",
         sampler: str | Sampler = "langevin",
         temperature: float | str = "auto",
         shrink_rate: float | str = "auto",

@@ -35,6 +35,9 @@ QUICK_STEPS = 60
 QUICK_DEPTH = 4
 QUICK_RATE = 0.15
 
+# Columns of more levels become means of the target: one level against all others says too little.
+MOST_LEVELS = 64
+
 CHAIN_ROLE = 6  # of the noise: seeds of further chains
 
 
@@ -122,7 +125,7 @@ def encode_rows(rows: Rows, max_bins: int, seed: int, n_threads: int) -> Coded:
         statistic_targets(rows.target, None if rows.classes is None else len(rows.classes)),
         rows.weight,
         unit=weight_unit(rows.weight),
-        max_bins=max_bins,
+        max_bins=min(max_bins, MOST_LEVELS),
         seed=seed,
         n_threads=n_threads,
     )

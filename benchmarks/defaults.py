@@ -38,8 +38,11 @@ MOVES = {
     "l2 10": {"l2_regularization": 10.0},
     "random_strength 0.5": {"random_strength": 0.5},
     "init zero": {"init": "zero"},
-    "depth 4": {"max_depth": 4},
-    "depth 8": {"max_depth": 8},
+    "depth - 2": {"max_depth": lambda auto: auto.ensemble_.max_depth - 2},
+    "depth + 1": {"max_depth": lambda auto: auto.ensemble_.max_depth + 1},
+    "64 bins": {"max_bins": 64},
+    "254 bins": {"max_bins": 254},
+    "half of the rows for the structure": {"structure_sample": 0.5},
 }
 
 

@@ -19,9 +19,11 @@ def markdown(records, missing=()):
     used = [name for name in PEERS if any(name in rows for rows in records.results.values())]
     lines = machine.describe(get_peer(name).PACKAGE for name in used)
     every = [result for rows in records.results.values() for row in rows.values() for result in row]
-    most = max(len(row) for rows in records.results.values() for row in rows.values())
+    repeats = {len(row) for rows in records.results.values() for row in rows.values()}
+    few, most = min(repeats), max(repeats)
     lines += [f"- `{run.command}`" for run in records.runs]
-    lines += [f"- medians of {most} process{'es' if most > 1 else ''} each", _disturbance(every)]
+    counted = f"{most}" if few == most else f"{few} to {most}"
+    lines += [f"- medians of {counted} process{'es' if most > 1 else ''} each", _disturbance(every)]
     if missing:
         names = ", ".join(get_peer(name).NAME for name in missing)
         lines.append(f"- not installed, left out: {names}")

@@ -31,6 +31,14 @@ def run(module, *arguments):
     return done.stdout
 
 
+def test_structure_rows_are_tabulated_from_most_to_fewest():
+    shown = run(
+        "benchmarks.structure_rows", "--problems", "rows_10k", "--rows", "6000", "--trees", "2"
+    )
+    rows = [line.split("|")[1].strip() for line in shown.splitlines() if line.startswith("| ")]
+    assert rows[:2] == ["structure rows", "**6,000** (auto)"]
+
+
 def test_a_worker_prints_one_line_of_numbers():
     request = {"problem": "stumps_1k", "library": "sglb_langevin", "rows": 300, "trees": 5}
     result = json.loads(run("benchmarks.worker", json.dumps(request)))

@@ -14,6 +14,7 @@ MODULES = (
     "adult",
     "higgs",
     "covertype",
+    "bio",
     "california",
     "custom_loss",
     "predict",

@@ -252,7 +252,8 @@ def _place_of(one: Any, names: list[Any] | None, n_columns: int) -> int:
 
 def _numbers(frame: Any, series: list[Any]) -> Array:
     """Return columns of a frame side by side, in the narrowest type that holds them all."""
-    if len(series) == len(frame.columns) and len({one.dtype for one in series}) == 1:
+    alike = len(series) == len(frame.columns) and len({one.dtype for one in series}) == 1
+    if alike and frame.implementation.is_pandas():  # one block of memory, no copy
         values: Array = frame.to_numpy()
         if values.dtype.kind in "biuf" and not _has_whole_nulls(series[0].dtype, values):
             return values

@@ -127,6 +127,8 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
         given = self._read_evaluation(eval_set, X_val, y_val, rows)
         metrics = _metrics(eval_metric, rows.task)
         coded = encode_rows(rows, settings.max_bins, settings.seed, threads)
+        feature_dtype = rows.features.values.dtype.name
+        rows = rows.without_features()
         sets = [
             EvaluationSet(f"validation_{place}", coded.encode(features, threads), target, weight)
             for place, (features, target, weight) in enumerate(given)
@@ -148,14 +150,14 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
             encoding=coded.encoding,
             classes=rows.classes,
             feature_names=None if names is None else list(names),
-            feature_dtype=rows.features.values.dtype.name,
+            feature_dtype=feature_dtype,
             learning_rate=settings.learning_rate,
             temperature=settings.temperature,
             shrink_rate=settings.shrink_rate,
             leaf_method=settings.leaf_method,
             total_weight=rows.total_weight,
             seed=settings.seed,
-            residual_variance=_residual_variance(rows, training_set, loss, ensemble, threads),
+            residual_variance=_residual_variance(training_set, loss, ensemble, threads),
             best_iteration=best_iteration,
             best_score=best_score,
             evals_result=history.result,
@@ -449,18 +451,14 @@ def _metrics(spec: MetricSpec | Sequence[MetricSpec] | None, task: str) -> list[
 
 
 def _residual_variance(
-    rows: Rows, training_set: TrainingSet, loss: Loss, ensemble: Ensemble, threads: int
+    training_set: TrainingSet, loss: Loss, ensemble: Ensemble, threads: int
 ) -> float | None:
     """Weighted mean squared residual of the training rows, None if predictions are not means.
 
-    Where categories became means of y the rows are taken as the chain saw them: in prediction a
-    training row's statistic knows its own y.
+    The rows are taken as the chain saw them: in prediction a training row's mean by category would
+    know its own y.
     """
     if loss.name not in MEAN_LOSSES or loss.task != "regression":
         return None
-    if rows.features.labels:
-        raw = ensemble.replay(training_set.code_columns, threads)
-    else:
-        raw = ensemble.predict(rows.features.values, threads)
-    prediction = loss.link(user_shape(raw))
+    prediction = loss.link(user_shape(ensemble.replay(training_set.code_columns, threads)))
     return average((training_set.y - prediction) ** 2, training_set.weight)

@@ -52,7 +52,11 @@ class Rows(NamedTuple):
     @property
     def total_weight(self) -> float:
         """The N of the theory."""
-        return float(len(self.features) if self.weight is None else self.weight.sum())
+        return float(len(self.target) if self.weight is None else self.weight.sum())
+
+    def without_features(self) -> "Rows":
+        """Return the rows without what was read of the table, which may be a copy of it."""
+        return self._replace(features=self.features.take([]))
 
     @property
     def task(self) -> str:

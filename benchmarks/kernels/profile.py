@@ -18,11 +18,12 @@ INSIDE = re.compile(r"/_core[^/]*\.so$")
 
 # The kernel that a function belongs to, by a word in its name; the first that fits.
 KERNELS = {
-    "partition": ("partition",),
-    "histogram": ("histogram",),
-    "scoring": ("score", "candidate"),
+    "partition": ("partition", "part_wide", "part_rest"),
+    "sample": ("drawing", "candidate_words", "reach", "toss", "add_squares"),
+    "scoring": ("score",),
+    "histogram": ("histogram", "build"),
     "noise": ("draw", "words", "normal", "philox"),
-    "quantise": ("quantise", "pack", "slope", "structure_rows"),
+    "quantise": ("quantise", "pack", "masses", "slope"),
     "leaves": ("leaf", "leaves", "add_bit"),
     "encode": ("encode", "search_codes"),
     "trees": ("tree", "predict"),

@@ -14,7 +14,8 @@ def _normal(n_rows, n_features):
 
 
 def _settings(**changes):
-    return {"n_estimators": 3, "n_jobs": 1, "random_state": 0} | changes
+    fixed = {"n_estimators": 3, "max_depth": 6, "max_bins": 64, "n_jobs": 1, "random_state": 0}
+    return fixed | changes
 
 
 def rows():

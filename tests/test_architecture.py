@@ -49,7 +49,7 @@ DOORS = {
 STRANGERS = {"losses", "samplers", "metrics"}
 
 # Packages that need not be installed, and the rooms that cannot do without them.
-OPTIONAL = {"matplotlib", "pandas", "polars", "pyarrow", "rich", "typer"}
+OPTIONAL = {"catboost", "matplotlib", "optuna", "pandas", "polars", "pyarrow", "rich", "typer"}
 NEED_OPTIONAL = {"cli", "experiments", "tables"}
 # Rooms that import them inside a function, when they are asked for what needs them.
 ASK_LATE = {("callbacks", "rich"), ("datasets", "pyarrow"), ("plots", "matplotlib")}
@@ -149,6 +149,11 @@ def test_optional_packages_are_imported_only_where_they_may_be():
             assert (i.room, i.package) in ASK_LATE, f"{i.room} imports {i.package}"
 
 
+def test_what_only_the_paper_needs_is_asked_for_late():
+    for i in OUTSIDE:
+        assert i.late or i.package not in {"catboost", "optuna"}, f"{i.room} imports {i.package}"
+
+
 def test_nothing_below_the_estimators_needs_a_room_that_needs_an_option():
     for i in INSIDE:
         needs = i.target.split(".")[1] in NEED_OPTIONAL
@@ -163,7 +168,8 @@ def test_every_package_imported_is_declared():
         return set().union(*(IMPORT_NAMES.get(name, {name}) for name in bare))
 
     always = names(project["dependencies"])
-    options = names(project["optional-dependencies"]["cli"])
+    extras = project["optional-dependencies"]
+    options = names(extras["cli"] + extras["paper"])
     for i in OUTSIDE:
         allowed = always | options if i.package in OPTIONAL else always
         assert i.package in allowed, f"{i.room} imports {i.package}"

@@ -467,3 +467,27 @@ def test_without_the_extra_one_line_says_how_to_install_it(tmp_path, missing):
     assert failed.returncode == 2
     assert 'pip install "sglb[cli]"' in failed.stderr
     assert failed.stderr.count("\n") == 1
+
+
+def test_the_papers_experiments_are_commands(folder, monkeypatch):
+    from sglb.experiments import theory, theory_page
+
+    said = done("paper", "--help")
+    for command in ("synthetic", "zero-one", "logloss", "theory"):
+        assert command in said
+    small = ("--folds", 2, "--steps", 5, "--sweep-folds", 0, "--catboost-folds", 0, "--jobs", 1)
+    assert "2 folds, 5 steps, seed 3" in done("paper", "synthetic", *small, "--seed", 3)
+    assert (folder / "paper" / "synthetic_test_error.png").exists()
+    monkeypatch.setattr(theory_page, "QUICK", 0.001)
+    monkeypatch.setattr(theory, "BETAS", (8.0,))
+    monkeypatch.setattr(theory, "N_CHAINS", 2)
+    assert "Theorem 1" in done("paper", "theory", "--quick", "--out", "there")
+    assert (folder / "there" / "theory.png").exists()
+
+
+def test_a_page_that_cannot_take_the_tables_is_refused_before_the_work(folder):
+    (folder / "page.md").write_text("no marks")
+    for command in ("synthetic", "theory"):
+        assert "has no marks" in refused("paper", command, "--write", "--page", "page.md")
+        assert "no such page" in refused("paper", command, "--write")
+    assert not (folder / "paper").exists()

@@ -9,20 +9,34 @@ from scipy import stats
 from sglb import load
 from sglb.estimators import SGLBClassifier
 from sglb.experiments import demo, synthetic
+from sglb.losses import Sla
 
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
 
 
-def test_a_folds_curve_is_the_test_error_of_each_iterate():
+def test_a_folds_curve_is_the_test_error_and_training_loss_of_each_iterate():
     curves = synthetic.run_fold(0, n_steps=20, seed=5)
     assert list(curves) == [method.name for method in synthetic.METHODS]
     x, y = synthetic.synthetic(2000, [5, 0])
     for method in synthetic.METHODS:
         model = SGLBClassifier(
-            n_estimators=20, random_state=5, **synthetic.SHARED, **method.parameters
+            loss=method.loss,
+            sampler=method.sampler,
+            n_estimators=20,
+            max_depth=1,
+            max_bins=6,
+            leaf_method="gradient",
+            l2_regularization=0.0,
+            structure_sample=1.0,
+            init="zero",
+            random_state=5,
         ).fit(x[:1000], y[:1000])
         wrong = [np.mean(labels != y[1000:]) for labels in model.staged_predict(x[1000:])]
-        assert np.allclose(curves[method.name], wrong)
+        assert np.allclose(curves[method.name].error, wrong)
+        loss = [
+            np.mean(Sla(0.1).loss(y[:1000], z)) for z in model.staged_decision_function(x[:1000])
+        ]
+        assert np.allclose(curves[method.name].training, loss)
 
 
 def test_folds_give_the_same_errors_in_one_process_and_in_two():
@@ -31,6 +45,7 @@ def test_folds_give_the_same_errors_in_one_process_and_in_two():
     for name, curve in one.curves.items():
         assert curve.shape == (3, 10)
         assert np.array_equal(curve, two.curves[name])
+        assert np.array_equal(one.training[name], two.training[name])
 
 
 def test_progress_hears_every_fold():

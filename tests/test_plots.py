@@ -115,3 +115,24 @@ def test_without_matplotlib_plots_say_how_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(ImportError, match=r'pip install "sglb\[plots\]"'):
         plots.error_curves(curves())
+
+
+def test_a_sweep_draws_lines_levels_and_marks():
+    at, values = [0.01, 0.1, 1.0], np.array([[0.3, 0.2, 0.4], [0.5, 0.2, 0.6]])
+    figure = plots.sweep(
+        at, {"a line": values}, {"a level": 0.25}, marks={"left": 0.02, "right": 0.5}, title="T"
+    )
+    axes = figure.axes[0]
+    assert axes.get_xscale() == "log"
+    assert {"a line", "a level", "left", "right", "T"} <= set(texts(figure))
+    assert np.allclose(axes.lines[0].get_ydata(), [0.4, 0.2, 0.5])
+    assert len(axes.lines) == 4
+    heights = axes.collections[0].get_paths()[0].vertices[:, 1]
+    assert np.isclose(heights.max(), 0.5 + 0.1)  # standard error of .4 and .6
+
+
+def test_panels_are_titled_and_two_in_a_row():
+    figure, axes = plots.panels(8, 6, ["one", "two", "three"])
+    assert [one.get_title(loc="left") for one in axes] == ["one", "two", "three"]
+    assert axes[0].get_gridspec().get_geometry() == (2, 2)
+    assert figure.get_size_inches().tolist() == [8, 6]

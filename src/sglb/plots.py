@@ -22,21 +22,42 @@ INK, FAINT = "#262626", "#D9D9D9"
 DOTS_PER_INCH = 150
 
 
+def panels(width: float, height: float, titles: Sequence[str]) -> "tuple[Figure, list[Axes]]":
+    """Return an empty figure of this size in inches with titled axes, two in a row."""
+    figure = _figure(width, height)
+    n_rows = -(-len(titles) // 2)
+    axes = [figure.add_subplot(n_rows, 2, place + 1) for place in range(len(titles))]
+    for one, title in zip(axes, titles, strict=True):
+        _quiet(one)
+        one.set_title(title, loc="left", fontsize=10.5, color=INK, pad=8)
+    return figure, axes
+
+
 def _axes(width: float, height: float) -> "tuple[Figure, Axes]":
     """Return an empty figure of this size in inches with one quiet pair of axes."""
+    figure = _figure(width, height)
+    axes = figure.add_subplot()
+    _quiet(axes)
+    return figure, axes
+
+
+def _figure(width: float, height: float) -> "Figure":
     try:
         from matplotlib.figure import Figure
     except ModuleNotFoundError as error:
         raise ImportError('plots need matplotlib: pip install "sglb[plots]"') from error
     figure = Figure(figsize=(width, height), facecolor="white")
     figure.set_layout_engine("constrained", w_pad=0.12, h_pad=0.12)
-    axes = figure.add_subplot()
+    return figure
+
+
+def _quiet(axes: "Axes") -> None:
+    """Leave only what is needed to read numbers off."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color("#8C8C8C")
     axes.tick_params(colors=INK, labelsize=9, color="#8C8C8C")
     axes.grid(axis="y", color=FAINT, linewidth=0.6)
     axes.set_axisbelow(True)
-    return figure, axes
 
 
 def _title(axes: "Axes", title: str, subtitle: str = "") -> None:
@@ -133,6 +154,59 @@ def error_curves(
     axes.set_xlabel("boosting steps", fontsize=10, color=INK)
     axes.set_ylabel(ylabel, fontsize=10, color=INK)
     _label_ends(axes, ends, colours)
+    _title(axes, title, subtitle)
+    return figure
+
+
+def sweep(
+    at: Sequence[float],
+    lines: Mapping[str, NDArray[np.float64]],
+    levels: Mapping[str, float],
+    *,
+    marks: Mapping[str, float],
+    title: str,
+    subtitle: str = "",
+    xlabel: str = "",
+    ylabel: str = "",
+) -> "Figure":
+    """Draw lines (n_folds, n_places) over a logarithmic axis with their bands, levels to compare
+    them with as dashed lines, and marked places as dotted ones.
+    """
+    figure, axes = _axes(8.0, 4.6)
+    colours = dict(zip(lines, _colours(len(lines), first=3), strict=True))
+    greys = dict.fromkeys(levels, PALETTE[0])
+    ends: dict[str, float] = {}
+    axes.set_xscale("log")
+    for name, values in lines.items():
+        mean = values.mean(axis=0)
+        spread = np.std(values, axis=0, ddof=1) if len(values) > 1 else np.zeros_like(mean)
+        error = spread / np.sqrt(len(values))
+        axes.plot(at, mean, color=colours[name], linewidth=1.8, marker="o", markersize=3.5)
+        axes.fill_between(
+            at, mean - error, mean + error, color=colours[name], alpha=0.14, linewidth=0
+        )
+        ends[name] = float(mean[-1])
+    for name, level in levels.items():
+        axes.axhline(level, color=greys[name], linewidth=1.0, linestyle=(0, (5, 3)))
+        ends[name] = level
+    axes.set_xlim(min(at), max(at))
+    for name, place in marks.items():
+        axes.axvline(place, color="#8C8C8C", linewidth=1.0, linestyle=":")
+        right = place**2 > min(at) * max(at)  # words go towards the middle
+        axes.annotate(
+            name,
+            xy=(place, 1),
+            xytext=(-4 if right else 4, -4),
+            ha="right" if right else "left",
+            xycoords=("data", "axes fraction"),
+            textcoords="offset points",
+            va="top",
+            fontsize=8.5,
+            color="#595959",
+        )
+    axes.set_xlabel(xlabel, fontsize=10, color=INK)
+    axes.set_ylabel(ylabel, fontsize=10, color=INK)
+    _label_ends(axes, ends, colours | greys)
     _title(axes, title, subtitle)
     return figure
 

@@ -1,4 +1,4 @@
-"""The command line: `sglb train`, `predict`, `evaluate`, `info` and `demo`.
+"""The command line: `sglb train`, `predict`, `evaluate`, `info`, `demo` and `paper`.
 
 Stands above everything, next to the user. What it needs beyond the library is the extra "cli".
 """

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from sglb.cli import paper
 from sglb.cli.one_line import OneLineErrors
 
 app = typer.Typer(
@@ -16,6 +17,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.add_typer(paper.app, name="paper")
 
 
 class Task(StrEnum):

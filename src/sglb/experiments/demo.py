@@ -13,7 +13,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from sklearn.datasets import load_breast_cancer
 from sklearn.metrics import accuracy_score, log_loss
@@ -22,6 +21,7 @@ from sklearn.model_selection import train_test_split
 from sglb import plots
 from sglb.estimators import SGLBClassifier
 from sglb.experiments import synthetic
+from sglb.experiments.page import bar
 from sglb.settings import n_threads
 
 # From worst to best, as the paper has them.
@@ -87,7 +87,7 @@ def run(
     out = Console(markup=False, highlight=False, emoji=False, soft_wrap=True)
     out.print("\n1. Leaving local optima", style="bold")
     out.print(PROBLEM)
-    result = _measure(out, n_folds, n_steps, seed, n_threads(n_jobs))
+    result = _measure(n_folds, n_steps, seed, n_threads(n_jobs))
     _show_comparison(out, result, n_folds, n_steps)
     picture = folder / "test_error.png"
     plots.save(_picture(result, n_folds), picture)
@@ -106,23 +106,10 @@ def run(
     out.print(f"\nAll of this took {time.perf_counter() - started:.0f} s.")
 
 
-def _measure(out: Console, n_folds: int, n_steps: int, seed: int, jobs: int) -> synthetic.Result:
+def _measure(n_folds: int, n_steps: int, seed: int, jobs: int) -> synthetic.Result:
     """Run the synthetic experiment behind a progress bar."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(f"{len(synthetic.METHODS)} methods, folds", total=n_folds)
-        return synthetic.run(
-            n_folds,
-            n_steps,
-            seed=seed,
-            n_jobs=jobs,
-            progress=lambda done: bar.update(task, completed=done),
-        )
+    with bar(f"{len(synthetic.METHODS)} methods, folds", n_folds) as progress:
+        return synthetic.run(n_folds, n_steps, seed=seed, n_jobs=jobs, progress=progress)
 
 
 def _show_comparison(out: Console, result: synthetic.Result, n_folds: int, n_steps: int) -> None:

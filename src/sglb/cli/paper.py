@@ -1,0 +1,136 @@
+"""`sglb paper`: the experiments of the paper as commands."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    help="Run the paper's experiments and print their tables beside the published ones.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Out = Annotated[
+    Path, typer.Option("--out", "-o", metavar="FOLDER", help="Folder for figures and results.")
+]
+Write = Annotated[
+    bool, typer.Option("--write", help="Put the tables into the page between their marks.")
+]
+Page = Annotated[Path, typer.Option(metavar="FILE", help="Page that --write writes to.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of everything random.")]
+Jobs = Annotated[
+    int | None, typer.Option(min=1, help="Processes to use; all available cores unless given.")
+]
+Trials = Annotated[int, typer.Option(min=1, help="Trials of random search for each method.")]
+DataSets = Annotated[
+    str | None,
+    typer.Option(
+        "--datasets", metavar="NAMES", help="Names with commas between; all unless given."
+    ),
+]
+MaxTrees = Annotated[int, typer.Option(min=1, help="Trees of each model at most.")]
+
+FOLDER, PAGE = Path("paper"), Path("docs/paper.md")
+
+
+@app.command()
+def synthetic(
+    folds: Annotated[int, typer.Option(min=2, help="Folds of the main table.")] = 100,
+    steps: Annotated[int, typer.Option(min=1, help="Boosting steps of each model.")] = 1000,
+    sweep_folds: Annotated[
+        int, typer.Option(min=0, help="Folds for each temperature, 0 for no sweep.")
+    ] = 20,
+    catboost_folds: Annotated[
+        int, typer.Option(min=0, help="Folds to run CatBoost on too, 0 for none.")
+    ] = 5,
+    study_folds: Annotated[
+        int, typer.Option(min=0, help="Folds for each way to sample rows, 0 for none.")
+    ] = 0,
+    out: Out = FOLDER,
+    write: Write = False,
+    page: Page = PAGE,
+    seed: Seed = 0,
+    jobs: Jobs = None,
+) -> None:
+    """Table 1: boosted stumps, the 0-1 loss and its local optima."""
+    from sglb.experiments import table_1
+    from sglb.settings import n_threads
+
+    order = table_1.Order(
+        folds, steps, min(sweep_folds, folds), catboost_folds, study_folds, seed, n_threads(jobs)
+    )
+    table_1.run(out, order, page if write else None)
+
+
+@app.command("zero-one")
+def zero_one(
+    trials: Trials = 200,
+    datasets: DataSets = None,
+    max_trees: MaxTrees = 1000,
+    out: Out = FOLDER,
+    write: Write = False,
+    page: Page = PAGE,
+    seed: Seed = 0,
+    jobs: Jobs = None,
+) -> None:
+    """Table 2: tuned SGB against tuned SGLB by the 0-1 loss on real data. Can be resumed."""
+    _real_data("zero-one", trials, datasets, max_trees, out, page if write else None, seed, jobs)
+
+
+@app.command()
+def logloss(
+    trials: Trials = 200,
+    datasets: DataSets = None,
+    max_trees: MaxTrees = 1000,
+    out: Out = FOLDER,
+    write: Write = False,
+    page: Page = PAGE,
+    seed: Seed = 0,
+    jobs: Jobs = None,
+) -> None:
+    """Table 3: tuned SGB against tuned SGLB by the log loss on real data. Can be resumed."""
+    _real_data("logloss", trials, datasets, max_trees, out, page if write else None, seed, jobs)
+
+
+def _real_data(
+    goal: str,
+    trials: int,
+    datasets: str | None,
+    max_trees: int,
+    out: Path,
+    page: Path | None,
+    seed: int,
+    jobs: int | None,
+) -> None:
+    from sglb.experiments import tables_2_3
+    from sglb.settings import n_threads
+
+    names = None if datasets is None else [name.strip() for name in datasets.split(",")]
+    order = tables_2_3.Order(
+        "zero-one" if goal == "zero-one" else "logloss",
+        out,
+        trials,
+        names,
+        max_trees,
+        seed,
+        n_threads(jobs),
+    )
+    tables_2_3.run(order, page)
+
+
+@app.command()
+def theory(
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Chains of a tenth of the length.")
+    ] = False,
+    out: Out = FOLDER,
+    write: Write = False,
+    page: Page = PAGE,
+    seed: Seed = 0,
+) -> None:
+    """The theorems as measurements on problems small enough to compute."""
+    from sglb.experiments import theory_page
+
+    theory_page.run(out, quick=quick, seed=seed, write=page if write else None)

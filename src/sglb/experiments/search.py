@@ -1,0 +1,296 @@
+"""Random search that can be stopped, resumed, extended and shared by processes.
+
+Trial k of a search has parameters and noise that follow from its seed alone,
+
+    seed = SHA-256(conditions, k),
+
+so it does not matter who runs it, when, or after how many interruptions. Results are kept in an
+Optuna journal; a process claims the first trial that nobody has, and claims of processes that died
+are free again. What a trial did to each test row is kept if it is the best so far.
+"""
+
+import hashlib
+import os
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sglb.datasets import data_folder
+from sglb.errors import ChainDiverged
+from sglb.estimators import SGLBClassifier
+from sglb.experiments.real_data import Goal, MethodName, Split, split_table
+from sglb.files import whole_file
+from sglb.losses import Sla
+
+if TYPE_CHECKING:
+    import optuna
+
+Floats = NDArray[np.float64]
+
+NOT_INSTALLED = 'the search needs optuna: pip install "sglb[paper]"'
+BORDERS, WIDTH = 64, 0.1
+METRIC: dict[Goal, str] = {"zero-one": "error", "logloss": "logloss"}
+
+
+def _optuna() -> Any:
+    try:
+        import optuna
+    except ModuleNotFoundError as error:
+        raise ImportError(NOT_INSTALLED) from error
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    return optuna
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A finished trial: its number, parameters, score on the validation rows and best step."""
+
+    number: int
+    parameters: dict[str, float]
+    score: float
+    n_trees: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Search:
+    """One method on one table: all that decides its results, and the folder they are kept in."""
+
+    folder: Path
+    goal: Goal
+    table: str
+    method: MethodName
+    max_trees: int = 1000
+    seed: int = 0
+
+    @property
+    def name(self) -> str:
+        """Everything that decides a trial's result, so that no file mixes conditions."""
+        conditions = (
+            self.goal,
+            self.table,
+            self.method,
+            f"trees{self.max_trees}",
+            f"seed{self.seed}",
+        )
+        return "-".join(conditions)
+
+    def seed_of(self, number: int) -> int:
+        """Return the seed of trial `number`."""
+        words = f"{self.goal}, {self.table}, {self.method}, {self.seed}, {number}"
+        return int.from_bytes(hashlib.sha256(words.encode()).digest()[:4], "little")
+
+    def _losses_file(self, number: int) -> Path:
+        return self.folder / "test_losses" / self.name / f"{number}.npy"
+
+    def study(self) -> "optuna.Study":
+        """Open the search in its journal, which is made if it is not there."""
+        library = _optuna()
+        from optuna.storages import JournalStorage
+        from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
+
+        self.folder.mkdir(parents=True, exist_ok=True)
+        journal = str(self.folder / "trials.journal")
+        # Locks by opening a file, which works where links cannot be made too.
+        backend = JournalFileBackend(journal, lock_obj=JournalFileOpenLock(journal))
+        study: optuna.Study = library.create_study(
+            storage=JournalStorage(backend),
+            study_name=self.name,
+            direction="minimize",
+            load_if_exists=True,
+        )
+        return study
+
+    def finished(self, n_trials: int) -> list[Trial]:
+        """Return the first `n_trials` trials as far as they are finished, by number."""
+        found: dict[int, Trial] = {}
+        for one in self.study().get_trials(deepcopy=False):
+            number = one.user_attrs.get("number")
+            if one.state.name == "COMPLETE" and number is not None and number < n_trials:
+                assert one.value is not None
+                facts = one.user_attrs
+                found[number] = Trial(
+                    number, facts["parameters"], one.value, facts["n_trees"], facts["seconds"]
+                )
+        return [found[number] for number in sorted(found)]
+
+    def best(self, n_trials: int) -> Trial | None:
+        """Return the finished trial of the smallest score, the first of equals."""
+        return min(self.finished(n_trials), key=lambda t: (t.score, t.number), default=None)
+
+    def test_losses(self, trial: Trial) -> Floats:
+        """Return the loss of each test row under the model of a trial that was once the best."""
+        path = self._losses_file(trial.number)
+        if not path.is_file():
+            losses = evaluate(self, trial.number)[1]()
+            self._keep(trial.number, losses)
+        kept: Floats = np.load(path, allow_pickle=False)
+        return kept
+
+    def _keep(self, number: int, losses: Floats) -> None:
+        path = self._losses_file(number)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with whole_file(path) as draft:
+            np.save(draft, losses)
+
+    def _check_rows(self, study: "optuna.Study") -> None:
+        """Refuse to go on with other rows than those the search began with."""
+        rows = _split(self.table, self.seed).fingerprint
+        if study.user_attrs.setdefault("rows", rows) != rows:
+            raise ValueError(
+                f"{self.folder} holds trials on another version of table {self.table!r}; choose"
+                " another folder"
+            )
+        study.set_user_attr("rows", rows)
+
+    def run_next(self, n_trials: int) -> int | None:
+        """Claim and run the first trial that nobody has; return its number, None if none is left.
+
+        A trial that is broken off by an error or a signal stays unfinished and is run again.
+        """
+        study = self.study()
+        self._check_rows(study)
+        claimed = _claim(study, n_trials)
+        if claimed is None:
+            return None
+        ticket, number = claimed
+        try:
+            trial, losses = evaluate(self, number)
+        except BaseException:
+            study.tell(ticket, state=_optuna().trial.TrialState.FAIL)
+            raise
+        ahead = self.best(n_trials)
+        if ahead is None or (trial.score, number) < (ahead.score, ahead.number):
+            self._keep(number, losses())
+        ticket.set_user_attr("parameters", trial.parameters)
+        ticket.set_user_attr("n_trees", trial.n_trees)
+        ticket.set_user_attr("seconds", trial.seconds)
+        study.tell(ticket, trial.score)
+        return number
+
+
+def _owner() -> str:
+    return f"{socket.gethostname()}:{os.getpid()}"
+
+
+def _is_alive(owner: str) -> bool:
+    """Tell whether a claim's owner may still work on it. This process works on one at a time."""
+    host, _, process = owner.rpartition(":")
+    if owner == _owner():
+        return False
+    if host != socket.gethostname():
+        return True  # not to be seen from here
+    try:
+        os.kill(int(process), 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _claim(study: "optuna.Study", n_trials: int) -> "tuple[optuna.Trial, int] | None":
+    """Claim the first trial that is neither finished nor with a living process.
+
+    Two processes that look at the same moment may claim the same trial. Both find the same result.
+    """
+    fail = _optuna().trial.TrialState.FAIL
+    taken = set()
+    for one in study.get_trials(deepcopy=False):
+        number, state = one.user_attrs.get("number"), one.state.name
+        if number is None or state not in ("COMPLETE", "RUNNING"):
+            continue
+        if state == "RUNNING" and not _is_alive(one.user_attrs["owner"]):
+            study.tell(one.number, state=fail, skip_if_finished=True)
+            continue
+        taken.add(number)
+    free = next((number for number in range(n_trials) if number not in taken), None)
+    if free is None:
+        return None
+    ticket = study.ask()
+    ticket.set_user_attr("owner", _owner())
+    ticket.set_user_attr("number", free)
+    return ticket, free
+
+
+def draw(method: MethodName, seed: int) -> dict[str, float]:
+    """Draw a trial's parameters from the paper's distributions by Optuna's random sampler."""
+    optuna = _optuna()
+    trial = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=seed)).ask()
+    drawn = {
+        "learning_rate": trial.suggest_float("learning_rate", 1e-5, 1.0, log=True),
+        "max_depth": trial.suggest_int("max_depth", 6, 10),
+    }
+    if method == "SGB":
+        drawn["l2_regularization"] = trial.suggest_float("l2_regularization", 0.1, 10.0, log=True)
+        # Uniform on (0, 1]: what is drawn is from [0, 1).
+        drawn["subsample"] = 1.0 - trial.suggest_float("left_out", 0.0, 1.0)
+    else:
+        drawn["shrink_rate"] = trial.suggest_float("shrink_rate", 1e-5, 1e-2, log=True)
+        diffusion = trial.suggest_float("diffusion_temperature", 1e2, 1e5, log=True)
+        drawn["temperature"] = 1.0 / diffusion
+    return drawn
+
+
+def make_model(search: Search, number: int) -> SGLBClassifier:
+    """Return the estimator of trial `number`, ready to fit."""
+    seed = search.seed_of(number)
+    own: dict[str, Any] = {"l2_regularization": 0.0} | draw(search.method, seed)
+    return SGLBClassifier(
+        loss=Sla(WIDTH) if search.goal == "zero-one" else "logistic",
+        sampler="stochastic" if search.method == "SGB" else "langevin",
+        n_estimators=search.max_trees,
+        # Never stops before the last tree, but takes the best iterate.
+        early_stopping_rounds=search.max_trees,
+        max_bins=BORDERS + 1,
+        leaf_method="gradient",
+        structure_sample=1.0,
+        init="zero",
+        random_state=seed,
+        n_jobs=1,
+        **own,
+    )
+
+
+def _split(table: str, seed: int) -> Split:
+    return _split_in(data_folder(), table, seed)
+
+
+@cache
+def _split_in(folder: Path | None, table: str, seed: int) -> Split:
+    """Read a table once for all trials, but again if the tables are in another folder now."""
+    return split_table(table, seed)
+
+
+def evaluate(search: Search, number: int) -> tuple[Trial, Callable[[], Floats]]:
+    """Run trial `number`; return it and a function that computes the loss of each test row."""
+    split = _split(search.table, search.seed)
+    model = make_model(search, number)
+    started = time.perf_counter()
+    parameters = draw(search.method, search.seed_of(number))
+    try:
+        model.fit(*split.train, eval_set=[split.valid], eval_metric=METRIC[search.goal])
+    except ChainDiverged:
+        # A draw that does not work is a result, only not one to choose.
+        return Trial(number, parameters, float("inf"), 0, 0.0), lambda: np.full(0, np.inf)
+    assert model.best_score_ is not None
+    assert model.best_iteration_ is not None
+    seconds = time.perf_counter() - started
+    trial = Trial(number, parameters, model.best_score_, model.best_iteration_, seconds)
+    return trial, lambda: _row_losses(model, search.goal, *split.test)
+
+
+def _row_losses(model: SGLBClassifier, goal: Goal, X: Any, y: NDArray[Any]) -> Floats:
+    """0-1 losses or minus log probabilities of the labels."""
+    if goal == "zero-one":
+        return np.asarray(model.predict(X) != y, dtype=np.float64)
+    place = np.searchsorted(model.classes_, y)
+    probability = model.predict_proba(X)[np.arange(len(y)), place]
+    return -np.log(np.maximum(probability, np.finfo(np.float64).eps))

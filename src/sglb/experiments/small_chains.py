@@ -1,0 +1,160 @@
+"""Problems so small that the theory can be computed: what `theory` runs the real loop on.
+
+Rows have binary features. Guests of the loop (callbacks) note the chain as it goes; an ensemble
+that keeps no trees lets it go on for as long as one likes.
+
+    P_s     projector: average over the leaves of structure s
+    Pbar    E P_s over the structures, P_inf = N Pbar
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sglb import _core
+from sglb.bins import Bins
+from sglb.boosting import LeafRule, boost
+from sglb.callbacks import BaseCallback, Moment, Stop
+from sglb.ensemble import Ensemble
+from sglb.losses import Loss
+from sglb.samplers import Move, Sampler
+from sglb.structure import Structure, StructureRule
+from sglb.training_set import TrainingSet
+
+Floats = NDArray[np.float64]
+
+
+def binary_rows(bits: ArrayLike, y: ArrayLike) -> TrainingSet:
+    """Return a training set of features that are 0 or 1, (n_features, n_rows)."""
+    codes = np.ascontiguousarray(np.asarray(bits) + 1, dtype=np.uint8)
+    n_codes = np.full(len(codes), 3, dtype=np.int32)
+    return TrainingSet.build(codes, n_codes, np.asarray(y, dtype=np.float64))
+
+
+def bits_of(numbers: NDArray[np.int64], n_bits: int) -> NDArray[np.int64]:
+    """Return binary digits (n_bits, n) of whole numbers, lowest first."""
+    return (numbers >> np.arange(n_bits)[:, None]) & 1
+
+
+def splits(*features: int) -> Structure:
+    """Return the structure that splits these binary features."""
+    n = len(features)
+    return Structure(
+        np.array(features, dtype=np.int32), np.zeros(n, np.uint8), np.ones(n, np.uint8)
+    )
+
+
+def projector(bits: ArrayLike, *features: int) -> Floats:
+    """Return P_s of the structure that splits these features."""
+    chosen = np.asarray(bits)[list(features)]
+    together = (chosen[:, :, None] == chosen[:, None, :]).all(axis=0).astype(np.float64)
+    return np.asarray(together / together.sum(axis=1, keepdims=True))
+
+
+class FixedStructure:
+    """The rule that always answers the same."""
+
+    def __init__(self, structure: Structure) -> None:
+        self.structure = structure
+
+    def grow(
+        self,
+        training_set: TrainingSet,
+        slopes: _core.Slopes,
+        largest: tuple[float, float],
+        move: Move,
+        seed: int,
+        step: int,
+    ) -> Structure:
+        """Return the structure."""
+        return self.structure
+
+
+class EquallyLikely:
+    """The rule that draws from a list without a look at the gradient."""
+
+    def __init__(self, structures: Sequence[Structure], seed: int) -> None:
+        self.structures = structures
+        self._generator = np.random.default_rng(seed)
+
+    def grow(
+        self,
+        training_set: TrainingSet,
+        slopes: _core.Slopes,
+        largest: tuple[float, float],
+        move: Move,
+        seed: int,
+        step: int,
+    ) -> Structure:
+        """Draw one of the structures."""
+        return self.structures[int(self._generator.integers(len(self.structures)))]
+
+
+class Notes(BaseCallback):
+    """Notes raw scores of some rows, and the last feature split, after a burn-in.
+
+    The chain begins at the raw scores `first` (n_rows,) if they are given.
+    """
+
+    def __init__(
+        self,
+        n_steps: int,
+        burn_in: int,
+        rows: NDArray[np.intp] | None = None,
+        first: Floats | None = None,
+    ) -> None:
+        self.burn_in = burn_in
+        self.rows = rows
+        self.first = first
+        self.raw: Floats = np.empty((0, 0))
+        self.features = np.empty(n_steps - burn_in, dtype=np.int32)
+        self._n_steps = n_steps
+
+    def start(self, moment: Moment) -> None:
+        """Make room."""
+        if self.first is not None:
+            moment.raw[0] = self.first
+        n_rows = moment.raw.shape[1] if self.rows is None else len(self.rows)
+        self.raw = np.empty((self._n_steps - self.burn_in, n_rows))
+
+    def step(self, moment: Moment) -> Stop | None:
+        """Note the state."""
+        place = moment.step - 1 - self.burn_in
+        if place >= 0:
+            assert moment.structure is not None
+            self.raw[place] = moment.raw[0] if self.rows is None else moment.raw[0, self.rows]
+            features = moment.structure.features
+            self.features[place] = features[-1] if len(features) else -1
+        return None
+
+
+class _Forgetful(Ensemble):
+    def append(self, structure: Structure, values: Floats, gains: Floats, shrink: float) -> None:
+        """Keep nothing."""
+
+
+def walk(
+    rows: TrainingSet,
+    loss: Loss,
+    sampler: Sampler,
+    rule: StructureRule,
+    notes: Notes,
+    *,
+    seed: int,
+) -> Notes:
+    """Run the library's loop for as many steps as the notes have room for."""
+    n_features = rows.n_features
+    bins = Bins(np.full((n_features, 1), 0.5), np.ones(n_features, dtype=np.int32))
+    boost(
+        rows, loss, sampler, rule, LeafRule(), _Forgetful(bins, 1, np.zeros(1)),
+        n_steps=notes.burn_in + len(notes.features), seed=seed, callbacks=[notes],
+    )  # fmt: skip
+    return notes
+
+
+def batch_error(values: Floats, n_batches: int = 20) -> float:
+    """Return the standard error of the mean of a correlated series, by means of batches."""
+    usable = len(values) // n_batches * n_batches
+    means = values[:usable].reshape(n_batches, -1).mean(axis=1)
+    return float(means.std(ddof=1) / np.sqrt(n_batches))

@@ -1,0 +1,138 @@
+"""Boosted stumps in NumPy: ways to draw rows and splits that the library does not have.
+
+The synthetic experiment leaves open what "subsampling rate 0.5" samples and what a default of the
+reference implementation adds. Each `Way` here is one answer. The plain one takes the same steps as
+the library's kernels.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sglb.bins import Bins
+from sglb.experiments.synthetic import BORDERS, RATE, WIDTH, Curve, Fold
+from sglb.losses.links import sigmoid
+
+Floats = NDArray[np.float64]
+Rows = Literal["all", "bernoulli", "without replacement", "with replacement"]
+
+
+@dataclass(frozen=True)
+class Way:
+    """How rows are drawn at each step, and what they are used for.
+
+    `unbiased` divides by the rate and by the size of the whole leaf; otherwise the mean of the rows
+    drawn is taken. `random_strength` is CatBoost's noise on the split scores. `start` is the raw
+    score before the first step.
+    """
+
+    name: str
+    rows: Rows = "all"
+    in_leaves: bool = True
+    unbiased: bool = False
+    random_strength: float = 0.0
+    borders: Literal["greedy", "quantiles", "even"] = "greedy"
+    start: Literal["zero", "log odds"] = "zero"
+
+
+WAYS = (
+    Way("GB"),
+    Way("SGB as here: Bernoulli, structure and leaves, unbiased", "bernoulli", unbiased=True),
+    Way("the mean of the rows drawn", "bernoulli"),
+    Way("without replacement", "without replacement"),
+    Way("with replacement", "with replacement"),
+    Way("structure only, as CatBoost does", "bernoulli", in_leaves=False),
+    Way("structure only, without replacement", "without replacement", in_leaves=False),
+    Way("structure only, random strength 1", "bernoulli", in_leaves=False, random_strength=1.0),
+    Way("GB, random strength 1", random_strength=1.0),
+    Way("GB, borders at quantiles", borders="quantiles"),
+    Way("GB, borders evenly spaced", borders="even"),
+    Way("SGB as here, borders at quantiles", "bernoulli", unbiased=True, borders="quantiles"),
+    Way("SGB as here, borders evenly spaced", "bernoulli", unbiased=True, borders="even"),
+    Way("GB, starts at log odds", start="log odds"),
+    Way("SGB as here, starts at log odds", "bernoulli", unbiased=True, start="log odds"),
+)
+SUBSAMPLE = 0.5
+
+
+def _counts(way: Way, n_rows: int, generator: np.random.Generator) -> Floats:
+    """Return how often each row is drawn."""
+    n_drawn = round(SUBSAMPLE * n_rows)
+    match way.rows:
+        case "all":
+            return np.ones(n_rows)
+        case "bernoulli":
+            return (generator.random(n_rows) < SUBSAMPLE).astype(np.float64)
+        case "without replacement":
+            return (generator.permutation(n_rows) < n_drawn).astype(np.float64)
+        case "with replacement":
+            drawn = generator.integers(n_rows, size=n_drawn)
+            return np.bincount(drawn, minlength=n_rows).astype(np.float64)
+
+
+def _borders(way: Way, x: Floats) -> Floats:
+    """Return the borders of each feature, (n_features, BORDERS)."""
+    match way.borders:
+        case "greedy":
+            return Bins.fit(x, BORDERS + 1).thresholds
+        case "quantiles":
+            share = np.arange(1, BORDERS + 1) / (BORDERS + 1)
+            return np.quantile(x, share, axis=0).T.copy()
+        case "even":
+            low, high = x.min(axis=0), x.max(axis=0)
+            return np.linspace(low, high, BORDERS + 2)[1:-1].T.copy()
+
+
+def _choose(sums: Floats, sizes: Floats, noise: Floats | None) -> int:
+    """Return the split with the best score from sums and sizes (n_splits, 2) of its leaves."""
+    filled = sizes > 0.0
+    score = np.where(filled, sums**2 / np.where(filled, sizes, 1.0), 0.0).sum(axis=1)
+    if noise is not None:
+        score = np.sqrt(score) + noise
+    score[~filled.all(axis=1)] = -np.inf  # separates no row: not a candidate
+    return int(np.argmax(score))
+
+
+def train(way: Way, fold: Fold, n_steps: int, seed: int) -> Curve:
+    """Boost stumps on a fold by the smoothed 0-1 loss."""
+    generator = np.random.default_rng(seed)
+    borders = _borders(way, fold.x)
+    left = (fold.x[:, :, None] <= borders).reshape(len(fold.x), -1)
+    test_left = (fold.test_x[:, :, None] <= borders).reshape(len(fold.test_x), -1)
+    leaves = np.stack([left, ~left], axis=-1).reshape(len(left), -1).astype(np.float64)
+    n_rows, side = len(fold.y), 2.0 * fold.y - 1.0
+    rate = fold.y.mean()
+    start = np.log(rate / (1.0 - rate)) if way.start == "log odds" else 0.0
+    raw, test_raw = np.full(n_rows, start), np.full(len(fold.test_y), start)
+    raws, test_raws = np.empty((n_steps, n_rows)), np.empty((n_steps, len(test_raw)))
+    for step in range(n_steps):
+        right = sigmoid(side * raw / WIDTH)
+        gradient = -side / WIDTH * right * (1.0 - right)
+        drawn = _counts(way, n_rows, generator)
+        estimate, size = gradient * drawn, drawn
+        if way.unbiased:
+            estimate, size = estimate / SUBSAMPLE, np.ones(n_rows)
+        noise = None
+        if way.random_strength:
+            # CatBoost's, which fades as N / (N + e^(eps tau)).
+            fade = n_rows / (n_rows + np.exp(min(RATE * step, 700.0)))
+            spread = way.random_strength * np.sqrt(np.mean(gradient**2)) * fade
+            noise = spread * generator.standard_normal(left.shape[1])
+        sums, sizes = estimate @ leaves, size @ leaves
+        split = _choose(sums.reshape(-1, 2), sizes.reshape(-1, 2), noise)
+        if not way.in_leaves:
+            estimate, size = gradient, np.ones(n_rows)
+        goes = left[:, split]
+        below = -RATE * estimate[goes].sum() / size[goes].sum()
+        above = -RATE * estimate[~goes].sum() / size[~goes].sum()
+        raw = raws[step] = raw + np.where(goes, below, above)
+        test_raw = test_raws[step] = test_raw + np.where(test_left[:, split], below, above)
+    return fold.curve(raws, test_raws)
+
+
+def run_fold(number: int, n_steps: int, seed: int) -> dict[str, Curve]:
+    """Boost in every way on fold `number`."""
+    fold = Fold.draw(number, seed)
+    return {way.name: train(way, fold, n_steps, seed + number) for way in WAYS}

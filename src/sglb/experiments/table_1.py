@@ -1,0 +1,226 @@
+"""`sglb paper synthetic`: the paper's Table 1 with the readings it leaves open, and three figures.
+
+The main table comes from one run of `synthetic`. The sweep moves the temperature with noise in
+structures and leaves and with noise in leaves alone; the study says what "subsampling" decides.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from sglb import plots
+from sglb.experiments import catboost_sla, stumps, synthetic
+from sglb.experiments.page import Report, bar, check_page, console, put
+from sglb.experiments.synthetic import Comparison, Result
+from sglb.samplers import Plain
+
+# Test 0-1 error and p-value against SGLB as printed in the paper.
+PUBLISHED: Mapping[str, tuple[float, float | None]] = {
+    "logistic + GB": (0.482, 2e-8),
+    "sla + GB": (0.475, 5e-3),
+    "sla + SGB": (0.474, 7e-3),
+    "sla + SGLB": (0.470, None),
+}
+# Half decades around both readings of beta = 10^3, temperatures 1e-3 and 1.
+SWEEP = tuple(float(f"{10**power:.2g}") for power in np.arange(-4.0, 1.01, 0.5))
+BOTH, LEAVES = "noise in structures and leaves", "noise in leaves only"
+STEPS_SHOWN = (100, 200, 300, 500)
+
+
+@dataclass(frozen=True)
+class Order:
+    """How much of it to run."""
+
+    n_folds: int = 100
+    n_steps: int = 1000
+    sweep_folds: int = 30
+    catboost_folds: int = 10
+    study_folds: int = 0
+    seed: int = 0
+    n_jobs: int = 1
+
+
+def sweep_methods() -> tuple[synthetic.Method, ...]:
+    """Return SGLB at each temperature, with all its noise and with that of the leaves only."""
+    calm = Plain(synthetic.RATE)
+    return tuple(
+        synthetic.sglb(f"{where} {temperature:g}", temperature, structure=structure)
+        for where, structure in ((BOTH, None), (LEAVES, calm))
+        for temperature in SWEEP
+    )
+
+
+def run(folder: Path, order: Order, write: Path | None = None) -> None:
+    """Run what is ordered, print it, put figures into `folder` and the tables into a page."""
+    if write is not None:
+        check_page(write, "synthetic")
+    folder.mkdir(parents=True, exist_ok=True)
+    out, report = console(), Report()
+    methods = synthetic.METHODS + synthetic.VARIANTS
+    with bar("main table, folds", order.n_folds) as progress:
+        main = synthetic.run(
+            order.n_folds, order.n_steps, methods=methods, seed=order.seed, n_jobs=order.n_jobs,
+            progress=progress,
+        )  # fmt: skip
+    _main_table(report, main, order)
+    _by_steps(report, main)
+    _main_figures(folder, main, order.n_folds)
+    if order.sweep_folds:
+        with bar("temperatures, folds", order.sweep_folds) as progress:
+            swept = synthetic.run(
+                order.sweep_folds, order.n_steps, methods=sweep_methods(), seed=order.seed,
+                n_jobs=order.n_jobs, progress=progress,
+            )  # fmt: skip
+        _sweep(report, folder, swept, main, order)
+    if order.catboost_folds:
+        _catboost(report, main, order)
+    if order.study_folds:
+        _study(report, order)
+    report.print(out)
+    out.print(f"\nFigures are in {folder}.")
+    if write is not None:
+        put(write, "synthetic", report.markdown())
+        out.print(f"The tables are in {write}.")
+
+
+def _main_table(report: Report, result: Result, order: Order) -> None:
+    report.heading("Table 1: test 0-1 error of boosted stumps on the synthetic problem")
+    report.table(
+        ["", "published", "p-value", "here", "± s.e.", "p-value", "best step", "training loss"],
+        [_row(one) for one in result.compare()],
+    )
+    report.text(
+        f"{order.n_folds} folds, {order.n_steps:,} steps, seed {order.seed},"
+        f" {result.seconds:.0f} s with {order.n_jobs} process(es). Errors after the last step;"
+        " p-values of the two-sided paired t-test against SGLB; best step: the smallest error that"
+        " any step had on the test rows; training loss: the smoothed 0-1 loss, last step."
+        " sla + SGLB is temperature 1e-3."
+    )
+
+
+def _row(one: Comparison) -> list[str]:
+    error, p_value = PUBLISHED.get(one.name, (None, None))
+    return [
+        one.name,
+        "" if error is None else f"{error:.3f}",
+        "" if p_value is None else f"{p_value:.0e}",
+        *_digits(one.error, one.standard_error),
+        "" if one.p_value is None else f"{one.p_value:.0e}",
+        *_digits(one.best, one.training),
+    ]
+
+
+def _digits(*values: float) -> list[str]:
+    return [f"{value:.4f}" for value in values]
+
+
+def _by_steps(report: Report, result: Result) -> None:
+    shown = [step for step in STEPS_SHOWN if step < result.n_steps]
+    report.heading("The same after fewer steps")
+    report.table(
+        ["test 0-1 error after", *(f"{step}" for step in shown), f"{result.n_steps}"],
+        [
+            [name, *_digits(*(curve[:, step - 1].mean() for step in (*shown, result.n_steps)))]
+            for name, curve in result.curves.items()
+        ],
+    )
+
+
+def _main_figures(folder: Path, result: Result, n_folds: int) -> None:
+    subtitle = f"mean and band of one standard error over {n_folds} folds, trees of depth 1"
+    error = plots.error_curves(
+        result.curves, title="Synthetic problem of the paper: test error", subtitle=subtitle
+    )
+    plots.save(error, folder / "synthetic_test_error.png")
+    loss = plots.error_curves(
+        result.training,
+        title="Synthetic problem of the paper: what training reaches",
+        subtitle=subtitle,
+        ylabel="smoothed 0-1 loss, training rows",
+    )
+    plots.save(loss, folder / "synthetic_training_loss.png")
+
+
+def _sweep(report: Report, folder: Path, swept: Result, main: Result, order: Order) -> None:
+    report.heading("Temperature, and where the noise goes")
+    lines = {
+        where: np.stack([swept.curves[f"{where} {t:g}"][:, -1] for t in SWEEP], axis=1)
+        for where in (BOTH, LEAVES)
+    }
+    rows = []
+    for place, temperature in enumerate(SWEEP):
+        both, leaves = (values[:, place] for values in lines.values())
+        p_value = synthetic.paired_p_value(both, leaves)
+        cells = [f"{both.mean():.4f}", f"{leaves.mean():.4f}", f"{p_value:.0e}"]
+        rows.append([f"{temperature:g}", *cells])
+    report.table(["temperature", BOTH, LEAVES, "p-value"], rows)
+    report.text(
+        f"Test 0-1 error after {order.n_steps:,} steps, {order.sweep_folds} folds,"
+        f" {swept.seconds:.0f} s."
+    )
+    folds = slice(order.sweep_folds)
+    levels = {name: main.curves[name][folds, -1] for name in ("sla + GB", "sla + SGB")}
+    figure = plots.sweep(
+        SWEEP,
+        lines,
+        {name: float(values.mean()) for name, values in levels.items()},
+        marks={"10³ as CatBoost's option": 1e-3, "β = 10³ to the letter": 1.0},
+        title="Temperature of SGLB on the synthetic problem",
+        subtitle=f"mean and band of one standard error over {order.sweep_folds} folds",
+        xlabel="temperature, N / β",
+        ylabel="test 0-1 error, last step",
+    )
+    plots.save(figure, folder / "synthetic_temperature.png")
+
+
+def _catboost(report: Report, main: Result, order: Order) -> None:
+    report.heading("CatBoost with the same loss")
+    if not catboost_sla.installed():
+        report.text(catboost_sla.NOT_INSTALLED + ".")
+        return
+    n_folds = min(order.catboost_folds, order.n_folds)
+    job = partial(catboost_sla.run_fold, n_steps=order.n_steps, seed=order.seed)
+    with bar("CatBoost, folds", n_folds) as progress:
+        theirs = synthetic.over_folds(job, n_folds, order.n_jobs, progress)
+    both = Result(
+        {name: curve[:n_folds] for name, curve in main.curves.items()} | theirs.curves,
+        theirs.seconds,
+        {name: curve[:n_folds] for name, curve in main.training.items()} | theirs.training,
+    )
+    report.table(
+        ["", "test error", "± s.e.", "best step", "training loss"],
+        [
+            [one.name, *_digits(one.error, one.standard_error, one.best, one.training)]
+            for one in both.compare()
+        ],
+    )
+    report.text(f"The first {n_folds} folds for all; CatBoost took {theirs.seconds:.0f} s.")
+
+
+def _study(report: Report, order: Order) -> None:
+    report.heading("What decides the error of SGB")
+    job = partial(stumps.run_fold, n_steps=order.n_steps, seed=order.seed)
+    with bar("ways to sample, folds", order.study_folds) as progress:
+        result = synthetic.over_folds(job, order.study_folds, order.n_jobs, progress)
+    shown = [step for step in (100, 300) if step < order.n_steps]
+    reference = stumps.WAYS[1].name
+    report.table(
+        ["", *(f"after {step}" for step in shown), "last", "± s.e.", "p-value", "training loss"],
+        [
+            [
+                one.name,
+                *_digits(*(result.curves[one.name][:, step - 1].mean() for step in shown)),
+                *_digits(one.error, one.standard_error),
+                "" if one.p_value is None else f"{one.p_value:.0e}",
+                *_digits(one.training),
+            ]
+            for one in result.compare(reference)
+        ],
+    )
+    report.text(
+        f"Test 0-1 error, {order.study_folds} folds, {result.seconds:.0f} s, in NumPy; p-values"
+        " against SGB as here."
+    )

@@ -478,7 +478,7 @@ def candidate_score(q, w, leaf, depth, left, l2):
     """Sum over outputs and leaves of G^2 / (W + l2) on both sides; None if nothing is parted.
 
     In single precision, in the kernel's order: pairs of leaves that the last split made, four
-    pairs at a time, output by output.
+    pairs or a sixteenth of all at a time, output by output.
     """
     n_leaves, half = 1 << depth, (1 << depth) // 2
     pairs = [(j, j + half) for j in range(half)] if depth else [(0,)]
@@ -499,10 +499,11 @@ def candidate_score(q, w, leaf, depth, left, l2):
             / (divisor_left * divisor_right)
         )
     score = np.float32(0.0)
-    for first in range(0, len(pairs), 4):
+    size = max(4, len(pairs) // 16)
+    for first in range(0, len(pairs), size):
         part = np.float32(0.0)
         for share in shares:
-            for pair in pairs[first : first + 4]:
+            for pair in pairs[first : first + size]:
                 for j in pair:
                     part += share[j]
         score += part
@@ -623,8 +624,9 @@ def leaf_values(leaf, n_leaves, gradient, hessian, weight, learning_rate, sigma,
             mean = H.sum() / W.sum() if W.sum() > 0 else 0.0
             C = np.maximum(H, 1e-3 * mean * W) + l2  # a saturated leaf must not jump
         for j in range(n_leaves):
-            if W[j] > 0 and C[j] > 0:
-                values[j, k] = -learning_rate * (G[j] + sigma * math.sqrt(C[j]) * xi[j]) / C[j]
+            if W[j] > 0:
+                c = C[j] if C[j] > 0 else W[j]  # no curvature anywhere: a gradient step
+                values[j, k] = -learning_rate * (G[j] + sigma * math.sqrt(c) * xi[j]) / c
     return values
 
 

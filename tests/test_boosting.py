@@ -7,7 +7,7 @@ import pytest
 
 import reference
 from problems import THREADS, make_problem
-from sglb import boosting
+from sglb import SGLBRegressor, _core, boosting, losses
 from sglb.boosting import LeafRule, boost
 from sglb.callbacks import BaseCallback, Stop
 from sglb.ensemble import Ensemble
@@ -15,6 +15,7 @@ from sglb.errors import ChainDiverged, NonFiniteGradient
 from sglb.losses import Logistic, Softmax, Squared, UserLoss
 from sglb.samplers import Langevin, Move, Plain, Stochastic
 from sglb.structure import GreedySearch
+from sglb.training_set import TrainingSet
 
 SAMPLERS = {
     "plain": Plain(0.3),
@@ -319,3 +320,35 @@ def test_a_logistic_chain_separates_two_classes():
     case.offset = case.loss.init(labels, None)
     raw = case.run(60).predict(case.X)[0]
     assert ((raw > 0) == labels).mean() > 0.85
+
+
+def test_newton_leaves_without_any_curvature_take_gradient_steps_with_their_noise():
+    X = np.arange(40.0)[:, None]
+    model = SGLBRegressor(
+        loss=losses.Huber(1e-3),
+        leaf_method="newton",
+        l2_regularization=0.0,
+        temperature=1.0,
+        learning_rate=0.1,
+        n_estimators=5,
+        random_state=0,
+    ).fit(X, 3.0 * X[:, 0])
+    assert (np.abs(model.ensemble_.values).max(axis=(1, 2)) > 0.1).all()
+
+
+def test_structure_noise_is_that_of_the_rows_whatever_the_number_of_copies():
+    # A copy's rows weigh a quarter each, so noise of half the size is that of rows of weight 1.
+    rng = np.random.default_rng(0)
+    bits = rng.integers(1, 3, size=(6, 200)).astype(np.uint8)
+    gradient = rng.normal(size=(1, 200))
+    single = TrainingSet.build(bits, np.full(6, 3), np.zeros(200))
+    copies = TrainingSet.build(
+        np.tile(bits, 4), np.full(6, 3), np.zeros(800), np.full(800, 0.25), n_copies=4
+    )
+    move = Move(0.1, 1.5)
+    for step in (0, 4, 8):  # the first copy, whose rows have the numbers of the single ones
+        found = [
+            GreedySearch(3).grow(rows, _core.Slopes(values, None), (5.0, 0.0), move, 1, step)
+            for rows, values in ((single, gradient), (copies, np.tile(gradient, 4)))
+        ]
+        assert all(np.array_equal(a, b) for a, b in zip(*found, strict=True))

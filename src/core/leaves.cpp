@@ -210,10 +210,11 @@ class LeafFit {
     double value(const Sums& sums, double least, const Stream& stream, int64_t leaf) const {
         if (sums.weight == 0) return 0.0;
         const double weight = unscale(sums.weight, weight_scale_);
-        const double curvature =
+        double curvature =
             in_.l2 +
             (newton_ ? std::max(unscale(sums.curvature, hessian_scale_), least * weight) : weight);
-        if (!(curvature > 0.0)) return 0.0;
+        // No row has any curvature: a gradient step is all there is.
+        if (!(curvature > 0.0)) curvature = weight;
         double gradient = unscale(sums.gradient, gradient_scale_);
         if (in_.sigma > 0.0)
             gradient +=

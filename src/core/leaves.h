@@ -9,7 +9,8 @@
 // the sum of weights (gradient leaves) or of weighted second derivatives
 // (Newton leaves). xi_j is one standard normal per leaf and output: the mean of
 // n normals is one normal with variance 1/n. A leaf without weight has value 0
-// and no noise. Sums are fixed-point integers, the same in any order.
+// and no noise; where no row has any curvature, weights stand in for it. Sums are fixed-point
+// integers, the same in any order.
 #pragma once
 
 #include <cstdint>

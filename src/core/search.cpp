@@ -23,14 +23,19 @@ constexpr int64_t serial_work = 60000;
 // Groups whose codes of one row fill a line of cache, and whose histograms of one leaf a
 // first-level cache.
 constexpr int64_t panel_groups = 8;
-// Scores of this many pairs of leaves are added up by one task. Part of the rule: sums of floats
-// depend on it.
-constexpr int64_t range_pairs = 4;
+// Scores of this many pairs of leaves, or a sixteenth of all, are added up by one task. Part of the
+// rule: sums of floats depend on it.
+constexpr int64_t least_range = 4;
+constexpr int64_t most_ranges = 16;
 
 // A split made two leaves of one, `leaf` and `leaf + half`; the root stands alone.
 struct Pairs {
-    int64_t n, half;
-    explicit Pairs(int depth) : n(int64_t{1} << std::max(0, depth - 1)), half(depth ? n : 0) {}
+    int64_t n, half, range;
+    explicit Pairs(int depth)
+        : n(int64_t{1} << std::max(0, depth - 1)),
+          half(depth ? n : 0),
+          range(std::max(least_range, n / most_ranges)) {}
+    int64_t n_ranges() const { return (n + range - 1) / range; }
 };
 
 // Some of the rows of one leaf: [begin, begin + count) of the current order.
@@ -101,10 +106,9 @@ class Search {
                level * kept_leaves_ * 2 * 8 <= most_histogram_bytes)
             kept_leaves_ *= 2;
         ws_.hist.resize(static_cast<size_t>(level * kept_leaves_));
-        const int64_t most_ranges =
-            (Pairs(in_.rule.max_depth - 1).n + range_pairs - 1) / range_pairs;
+        const int64_t n_ranges = Pairs(in_.rule.max_depth - 1).n_ranges();
         part_size_ = 4 * n_groups_ * group_size_;
-        ws_.scores.resize(static_cast<size_t>(most_ranges * part_size_));
+        ws_.scores.resize(static_cast<size_t>(n_ranges * part_size_));
         if (in_.rule.random_strength > 0.0)
             noise_scale_ = gradient_scale() * in_.rule.random_strength;
     }
@@ -157,7 +161,7 @@ class Search {
         return {p * panel_groups, std::min(n_groups_, (p + 1) * panel_groups)};
     }
     static Span range(int64_t r, const Pairs& pairs) {
-        return {r * range_pairs, std::min(pairs.n, (r + 1) * range_pairs)};
+        return {r * pairs.range, std::min(pairs.n, (r + 1) * pairs.range)};
     }
 
     int64_t features_of(int64_t group) const {
@@ -191,7 +195,7 @@ class Search {
 
     Candidate best_candidate(int depth) {
         const Pairs pairs(depth);
-        n_ranges_ = (pairs.n + range_pairs - 1) / range_pairs;
+        n_ranges_ = pairs.n_ranges();
         if ((int64_t{1} << depth) > kept_leaves_)
             score_anew(pairs);
         else if (n_groups_ >= n_threads_)

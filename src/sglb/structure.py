@@ -102,7 +102,8 @@ class GreedySearch:
             move.subsample,
             training_set.weight,
             training_set.weight_facts,
-            move.noise,
+            # Rows of a copy weigh 1 / n_copies of a row, and stand for the whole data here.
+            move.noise / math.sqrt(training_set.n_copies),
             largest,
             self.newton,
             (first, first + n_rows),

@@ -268,3 +268,28 @@ def test_a_seed_has_64_bits_and_repeats_for_the_same_state():
     assert draw_seed(None) != draw_seed(None)
     state = np.random.RandomState(7)
     assert draw_seed(state) != draw_seed(state)
+
+
+@pytest.mark.parametrize(
+    ("sampler", "culprit"),
+    [
+        (Plain(-0.1), "learning_rate must be above 0, not -0.1"),
+        (Plain(0.0), "learning_rate must be above 0"),
+        (Plain(math.nan), "learning_rate must be above 0"),
+        (Stochastic(0.1, subsample=0.0), r"subsample must be in \(0, 1\]"),
+        (Stochastic(0.1, subsample=2.0), r"subsample must be in \(0, 1\]"),
+        (Langevin(0.1, -1.0, 0.0), "temperature must be at least 0"),
+        (Langevin(0.0, 1.0, 0.0), "learning_rate must be above 0"),
+        (Langevin(0.1, 1.0, -5.0), "shrink must be at most 1"),
+    ],
+    ids=repr,
+)
+def test_a_sampler_that_cannot_move_is_refused_by_what_is_wrong(sampler, culprit):
+    with pytest.raises(ValueError, match=culprit):
+        SGLBClassifier(sampler=sampler).fit([[0.0], [1.0]], [0, 1])
+
+
+def test_weights_that_leave_no_row_are_refused():
+    model = SGLBClassifier(class_weight={0: 0.0, 1: 1.0})
+    with pytest.raises(ValueError, match="sample_weight times class_weight must not be zero"):
+        model.fit([[0.0], [1.0]], [0, 1], sample_weight=[1.0, 0.0])

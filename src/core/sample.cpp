@@ -17,7 +17,7 @@ constexpr int64_t pilot_rows = 1024;
 
 // Where in its stretch candidate k lies, and the number that decides whether it is drawn: words 0
 // and 1 of counter k / 2, or 2 and 3 if k is odd. These are the words of candidates first,
-// first + 1, first + 2 stride, first + 2 stride + 1, ...; `first` and n are even.
+// first + 1, first + 2 stride, first + 2 stride + 1, ... in whole pairs; `first` is even.
 SGLB_KERNEL void candidate_words(const Stream& stream, uint64_t first, uint64_t stride, int64_t n,
                                  uint32_t* point, uint32_t* coin) {
     const Stream copy = stream;

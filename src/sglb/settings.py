@@ -97,7 +97,7 @@ RULES: Mapping[str, Rule] = {
     "class_weight": one_of(None, "balanced")
     | Rule("a dict from label to weight", lambda v: isinstance(v, Mapping)),
     "early_stopping_rounds": one_of(None) | whole(1),
-    "n_jobs": one_of(None, -1) | whole(1),
+    "n_jobs": one_of(None, -1) | whole(1, 1024),
     "verbose": one_of(False, True) | whole(0),
     "n_states": whole(2),
 }
@@ -329,7 +329,7 @@ def structure_rows(n_rows: int, sample: str | float = "auto") -> int:
     """Rows that a structure is searched on: a number, a fraction, or by the size of the data.
 
     Auto takes every row up to 50,000, where drawing costs nearly what it saves; then 80 sqrt(N),
-    25,000 of 100,000, but no more than 50,000 or a fiftieth. Rows are drawn by importance, and
+    but at least 25,000 and no more than 50,000 or a fiftieth. Rows are drawn by importance, and
     other ones for each tree; docs/benchmarks.md shows what fewer or more would cost.
     """
     if sample == "auto":

@@ -148,7 +148,9 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
         share = read_weight(
             compute_sample_weight(self.class_weight, labels), labels, "class_weight"
         )
-        return share if weight is None or share is None else weight * share
+        if weight is None or share is None:
+            return share
+        return read_weight(weight * share, labels, "sample_weight times class_weight")
 
     def _choose_loss(self, classes: Array | None) -> Loss:
         n_classes = 0 if classes is None else len(classes)

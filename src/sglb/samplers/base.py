@@ -5,6 +5,7 @@ A sampler turns the number of a step into a `Move`; the loop in `boosting.py` ca
     raw <- shrink * raw - learning_rate * mean over leaf of (gradient + noise * normal)
 """
 
+import math
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -22,6 +23,19 @@ class Move:
     noise: float = 0.0
     shrink: float = 1.0
     subsample: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Refuse a move that is none; that the chain stays bounded is for `settings` to check."""
+        demand("learning_rate", self.learning_rate, self.learning_rate > 0.0, "above 0")
+        demand("noise", self.noise, self.noise >= 0.0, "at least 0")
+        demand("shrink", self.shrink, self.shrink <= 1.0, "at most 1 (a shrink rate at least 0)")
+        demand("subsample", self.subsample, 0.0 < self.subsample <= 1.0, "in (0, 1]")
+
+
+def demand(name: str, value: float, holds: bool, wanted: str) -> None:
+    """Refuse a number of a sampler that is not finite or not what it must be."""
+    if not holds or not math.isfinite(value):
+        raise ValueError(f"a sampler's {name} must be {wanted}, not {value!r}")
 
 
 class Sampler(Protocol):

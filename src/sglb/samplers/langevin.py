@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 
-from sglb.samplers.base import Move
+from sglb.samplers.base import Move, demand
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,8 @@ class Langevin:
 
     @cached_property
     def _move(self) -> Move:
+        demand("learning_rate", self.learning_rate, self.learning_rate > 0.0, "above 0")
+        demand("temperature", self.temperature, self.temperature >= 0.0, "at least 0")
         return Move(
             learning_rate=self.learning_rate,
             noise=math.sqrt(2.0 * self.temperature / self.learning_rate),

@@ -5,6 +5,7 @@ unbiased: E[g_i 1{kept} / rate] = g_i.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from sglb.samplers.base import Move
 
@@ -18,4 +19,8 @@ class Stochastic:
 
     def move(self, step: int) -> Move:
         """Every step is the same: no noise, no shrink, a fresh sample of rows."""
+        return self._move
+
+    @cached_property
+    def _move(self) -> Move:
         return Move(self.learning_rate, subsample=self.subsample)

@@ -77,18 +77,28 @@ def run(order: Order, write: Path | None = None) -> None:
 def search(order: Order, data_sets: Sequence[DataSet]) -> None:
     """Run all trials that are not there yet, `n_jobs` at a time in processes."""
     searches = [order.search(data, method) for data in data_sets for method in METHODS]
+    # Two processes may have run the same trial at the same moment, so another stayed undone. Trials
+    # that other commands are at work on are left to them.
+    while _search_round(order, searches):
+        pass
+
+
+def _search_round(order: Order, searches: Sequence[Search]) -> bool:
+    """Run as many trials of each search as are missing; tell whether there was any to run."""
     left = [(one, order.n_trials - len(one.finished(order.n_trials))) for one in searches]
-    total = sum(count for _, count in left)
-    if not total:
-        return
     jobs = [one for one, count in left for _ in range(count)]
+    if not jobs:
+        return False
     folder = data_folder() if order.n_jobs > 1 else None
-    with bar(f"trials of {order.goal}", total) as progress:
+    numbers = []
+    with bar(f"trials of {order.goal}", len(jobs)) as progress:
         done = Parallel(n_jobs=order.n_jobs, return_as="generator_unordered")(
             delayed(_run_next)(one, order.n_trials, folder) for one in jobs
         )
-        for count, _ in enumerate(done, start=1):
+        for count, number in enumerate(done, start=1):
+            numbers.append(number)
             progress(count)
+    return any(number is not None for number in numbers)
 
 
 def _run_next(one: Search, n_trials: int, folder: Path | None) -> int | None:

@@ -8,7 +8,7 @@ STAMPS := $(VENV)/stamps
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 INSTALL := $(PIP) install --no-build-isolation --config-settings=cmake.define.SGLB_WERROR=ON
 # An editable install knows the files it was made with: a new file in a folder asks for a new one.
-SOURCES := CMakeLists.txt pyproject.toml $(wildcard src/core/*) \
+SOURCES := CMakeLists.txt pyproject.toml $(wildcard src/core/* src/bindings/*) \
 	$(shell find src/sglb -type d -not -name __pycache__)
 
 .PHONY: demo test lint bench quality kernels clean
@@ -23,7 +23,7 @@ lint: $(STAMPS)/lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/clang-format --dry-run --Werror $(wildcard src/core/*)
+	$(BIN)/clang-format --dry-run --Werror $(wildcard src/core/* src/bindings/*)
 
 bench: $(STAMPS)/bench
 	$(BIN)/python -m benchmarks $(BENCH)

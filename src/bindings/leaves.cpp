@@ -1,0 +1,106 @@
+// Leaf values, and trees applied to codes.
+#include "leaves.h"
+
+#include <vector>
+
+#include "parallel.h"
+#include "partition.h"
+#include "slopes_object.h"
+
+namespace sglb::bindings {
+
+namespace {
+
+// Splits from their three arrays, first n of them.
+std::vector<Split> splits_of(const In<int32_t, 1>& features, const In<uint8_t, 1>& lows,
+                             const In<uint8_t, 1>& highs, int64_t n_features) {
+    const size_t depth = features.shape(0);
+    require(lows.shape(0) == depth && highs.shape(0) == depth && depth <= most_depth,
+            "features, lows, highs must have one length, at most 16");
+    std::vector<Split> splits(depth);
+    for (size_t d = 0; d < depth; ++d) {
+        splits[d] = {features.data()[d], lows.data()[d], highs.data()[d]};
+        require(splits[d].feature >= 0 && splits[d].feature < n_features, "feature out of range");
+    }
+    return splits;
+}
+
+double py_largest(nb::ndarray<const double, nb::c_contig, nb::device::cpu> values, int n_threads) {
+    nb::gil_scoped_release release;
+    return largest(values.data(), static_cast<int64_t>(values.size()), n_threads);
+}
+
+void py_fit_leaves(Workspace& workspace, In<uint8_t, 2> columns, In<int32_t, 1> features,
+                   In<uint8_t, 1> lows, In<uint8_t, 1> highs, const SlopesObject& object,
+                   double subsample, MaybeVector weight, double largest_gradient,
+                   double largest_hessian, double largest_weight, double learning_rate,
+                   double sigma, double shrink, double l2, In<double, 1> offset, uint64_t seed,
+                   uint32_t step, Array<double, 2> raw, Array<double, 2> values,
+                   Array<double, 1> gains, int n_threads) {
+    const auto splits = splits_of(features, lows, highs, length(columns, 0));
+    require(raw.shape(1) == columns.shape(1) && same_shape(object.first, raw) &&
+                (!weight || weight->shape(0) == raw.shape(1)),
+            "raw and slopes must be (K, N), weight (N,), columns (F, N)");
+    require(values.shape(0) == size_t{1} << splits.size() && values.shape(1) == raw.shape(0) &&
+                offset.shape(0) == raw.shape(0) && gains.shape(0) >= splits.size(),
+            "values must be (2^depth, K), offset (K,), gains (depth,)");
+    const LeafInput input{columns.data(),
+                          splits.data(),
+                          static_cast<int>(splits.size()),
+                          object.slopes,
+                          {subsample, seed, step},
+                          pointer(weight),
+                          largest_gradient,
+                          largest_hessian,
+                          largest_weight,
+                          learning_rate,
+                          sigma,
+                          shrink,
+                          l2,
+                          offset.data(),
+                          seed,
+                          step};
+    nb::gil_scoped_release release;
+    fit_leaves(input, workspace, raw.data(), values.data(), gains.data(), n_threads);
+}
+
+void py_leaf_indices(In<uint8_t, 2> columns, In<int32_t, 1> features, In<uint8_t, 1> lows,
+                     In<uint8_t, 1> highs, Array<uint16_t, 1> out, int n_threads) {
+    const auto splits = splits_of(features, lows, highs, length(columns, 0));
+    require(out.shape(0) == columns.shape(1), "out must be (N,)");
+    nb::gil_scoped_release release;
+    parallel_rows(length(out, 0), n_threads, [&](int64_t begin, int64_t end) {
+        leaf_indices(columns.data(), length(columns, 1), splits.data(),
+                     static_cast<int>(splits.size()), begin, end, out.data() + begin);
+    });
+}
+
+void py_add_tree(In<uint8_t, 2> columns, In<int32_t, 1> features, In<uint8_t, 1> lows,
+                 In<uint8_t, 1> highs, In<double, 2> values, double shrink, In<double, 1> offset,
+                 Array<double, 2> raw, int n_threads) {
+    const auto splits = splits_of(features, lows, highs, length(columns, 0));
+    require(raw.shape(1) == columns.shape(1) && values.shape(0) >= size_t{1} << splits.size() &&
+                values.shape(1) == raw.shape(0) && offset.shape(0) == raw.shape(0),
+            "raw must be (K, N), values (2^depth, K), offset (K,), columns (F, N)");
+    nb::gil_scoped_release release;
+    add_tree(columns.data(), length(columns, 1), length(raw, 0), splits.data(),
+             static_cast<int>(splits.size()), values.data(), shrink, offset.data(), raw.data(),
+             n_threads);
+}
+
+}  // namespace
+
+void bind_leaves(nb::module_& m) {
+    m.def("largest", &py_largest, "values"_array, "n_threads"_a);
+    m.def("fit_leaves", &py_fit_leaves, "workspace"_a, "columns"_array, "features"_array,
+          "lows"_array, "highs"_array, "slopes"_a, "subsample"_a, "weight"_array.none(),
+          "largest_gradient"_a, "largest_hessian"_a, "largest_weight"_a, "learning_rate"_a,
+          "sigma"_a, "shrink"_a, "l2"_a, "offset"_array, "seed"_a, "step"_a, "raw"_array,
+          "values"_array, "gains"_array, "n_threads"_a);
+    m.def("leaf_indices", &py_leaf_indices, "columns"_array, "features"_array, "lows"_array,
+          "highs"_array, "out"_array, "n_threads"_a);
+    m.def("add_tree", &py_add_tree, "columns"_array, "features"_array, "lows"_array, "highs"_array,
+          "values"_array, "shrink"_a, "offset"_array, "raw"_array, "n_threads"_a);
+}
+
+}  // namespace sglb::bindings

@@ -1,0 +1,65 @@
+// Losses, their slopes and their links.
+#include "losses.h"
+
+#include <algorithm>
+
+#include "links.h"
+#include "slopes_object.h"
+
+namespace sglb::bindings {
+
+namespace {
+
+double py_gradient(const std::string& loss, std::pair<double, double> parameters, In<double, 1> y,
+                   In<double, 2> raw, Array<double, 2> gradient, MaybeOut hessian, int n_threads) {
+    require(same_shape(gradient, raw) && (!hessian || same_shape(*hessian, raw)),
+            "raw, gradient and hessian must be (K, N)");
+    const LossKernel kernel = loss_of(loss, parameters, y, raw);
+    nb::gil_scoped_release release;
+    return loss_gradient(kernel, length(raw, 1), length(raw, 0), y.data(), raw.data(),
+                         gradient.data(), pointer(hessian), n_threads);
+}
+
+void py_evaluate(const SlopesObject& object, double subsample, uint64_t seed, uint32_t step,
+                 Array<double, 2> gradient, MaybeOut hessian) {
+    const Slopes& slopes = object.slopes;
+    require(same_shape(gradient, object.first) && (!hessian || same_shape(*hessian, gradient)),
+            "gradient and hessian must be (K, N)");
+    require(!hessian || slopes.hessian || slopes.newton, "these slopes have no hessian");
+    nb::gil_scoped_release release;
+    SlopeTile tile(slopes, slopes.n_rows);
+    tile.fill({subsample, seed, step}, 0, slopes.n_rows);
+    for (int64_t k = 0; k < slopes.n_outputs; ++k) {
+        const int64_t at = k * slopes.n_rows;
+        std::copy_n(tile.gradient(k), slopes.n_rows, gradient.data() + at);
+        if (hessian) std::copy_n(tile.hessian(k), slopes.n_rows, hessian->data() + at);
+    }
+}
+
+void py_link(const std::string& link, double parameter, In<double, 2> raw, Array<double, 2> out,
+             int n_threads) {
+    const Link kernel = find_link(link, parameter);
+    require(out.shape(0) == raw.shape(1) && kernel.fits(length(raw, 0), length(out, 1)),
+            "raw must be (K, N), out (N, C)");
+    nb::gil_scoped_release release;
+    link_scores(kernel, raw.data(), length(raw, 0), length(raw, 1), length(out, 1), out.data(),
+                n_threads);
+}
+
+}  // namespace
+
+void bind_losses(nb::module_& m) {
+    nb::class_<SlopesObject>(m, "Slopes")
+        .def(nb::init<In<double, 2>, MaybeMatrix<double>>(), "gradient"_array,
+             "hessian"_array.none())
+        .def(nb::init<const std::string&, std::pair<double, double>, In<double, 1>, In<double, 2>,
+                      bool>(),
+             "loss"_a, "parameters"_a, "y"_array, "raw"_array, "newton"_a);
+    m.def("gradient", &py_gradient, "loss"_a, "parameters"_a, "y"_array, "raw"_array,
+          "gradient"_array, "hessian"_array.none(), "n_threads"_a);
+    m.def("evaluate", &py_evaluate, "slopes"_a, "subsample"_a, "seed"_a, "step"_a, "gradient"_array,
+          "hessian"_array.none());
+    m.def("link", &py_link, "link"_a, "parameter"_a, "raw"_array, "out"_array, "n_threads"_a);
+}
+
+}  // namespace sglb::bindings

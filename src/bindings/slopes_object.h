@@ -1,0 +1,50 @@
+// A loss, or derivatives computed elsewhere, as one Python object.
+#pragma once
+
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+
+#include <string>
+#include <utility>
+
+#include "arrays.h"
+#include "losses.h"
+#include "slopes.h"
+
+namespace sglb::bindings {
+
+inline LossKernel loss_of(const std::string& name, std::pair<double, double> parameters,
+                          const In<double, 1>& y, const In<double, 2>& raw) {
+    require(y.shape(0) == raw.shape(1), "y must be (N,), raw (K, N)");
+    return find_loss(name, {parameters.first, parameters.second}, length(raw, 0));
+}
+
+// Slopes and the arrays they point to.
+struct SlopesObject {
+    Slopes slopes;
+    In<double, 2> first;
+    MaybeMatrix<double> second;
+    MaybeVector y;
+
+    SlopesObject(In<double, 2> gradient, MaybeMatrix<double> hessian)
+        : first(gradient), second(hessian) {
+        require(!second || same_shape(*second, first), "gradient and hessian must be (K, N)");
+        slopes.n_rows = length(first, 1);
+        slopes.n_outputs = length(first, 0);
+        slopes.gradient = first.data();
+        slopes.hessian = pointer(second);
+    }
+
+    SlopesObject(const std::string& loss, std::pair<double, double> parameters,
+                 In<double, 1> target, In<double, 2> raw, bool newton)
+        : first(raw), y(target) {
+        slopes.n_rows = length(raw, 1);
+        slopes.n_outputs = length(raw, 0);
+        slopes.loss = loss_of(loss, parameters, target, raw);
+        slopes.y = target.data();
+        slopes.raw = raw.data();
+        slopes.newton = newton;
+    }
+};
+
+}  // namespace sglb::bindings

@@ -1,0 +1,212 @@
+// The structure of a tree: drawn rows, packed words, the search, and all of it in one call.
+#include <nanobind/stl/tuple.h>
+
+#include <algorithm>
+#include <tuple>
+#include <vector>
+
+#include "grow.h"
+#include "quantise.h"
+#include "sample.h"
+#include "search.h"
+#include "slopes_object.h"
+
+namespace sglb::bindings {
+
+namespace {
+
+// A NumPy array of its own with the numbers of a vector.
+template <class T>
+using Owned = nb::ndarray<nb::numpy, T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+Owned<T> owned(const std::vector<T>& numbers) {
+    T* data = new T[numbers.size()];
+    std::copy(numbers.begin(), numbers.end(), data);
+    nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<T*>(p); });
+    return {data, {numbers.size()}, owner};
+}
+
+void check_rows(const MaybeRows& rows, size_t n_rows) {
+    if (!rows) return;
+    for (size_t i = 0; i < rows->shape(0); ++i)
+        require(rows->data()[i] < n_rows, "a structure row is out of range");
+}
+
+// Unit of the weights; largest and total in that unit.
+using WeightFacts = std::tuple<double, double, double>;
+
+Weights weights_of(const MaybeVector& weight, const WeightFacts& facts, size_t n_rows) {
+    require(!weight || weight->shape(0) == n_rows, "weight must be (N,)");
+    const auto [unit, largest, total] = facts;
+    require(unit > 0.0 && largest >= 0.0 && total >= 0.0,
+            "the unit of the weights must be positive, largest and total not negative");
+    return {pointer(weight), unit, largest, total};
+}
+
+using RowRange = std::pair<int64_t, int64_t>;
+
+void check_range(const RowRange& range, int64_t n_rows) {
+    require(0 <= range.first && range.first <= range.second && range.second <= n_rows,
+            "range must lie in 0..N");
+}
+
+// Rows, lifts, mu, floor and the share of the rows that were looked at.
+std::tuple<Owned<uint32_t>, Owned<double>, double, double, double> py_draw_rows(
+    const SlopesObject& object, double subsample, MaybeVector weight, WeightFacts weight_facts,
+    double sigma, RowRange range, int64_t n, uint64_t seed, uint32_t step, int n_threads) {
+    const Slopes& slopes = object.slopes;
+    check_range(range, slopes.n_rows);
+    require(0 < n && n < range.second - range.first, "n must lie in 1..rows - 1");
+    const Weights weights = weights_of(weight, weight_facts, object.first.shape(1));
+    Draw draw;
+    {
+        nb::gil_scoped_release release;
+        draw_rows({slopes,
+                   {subsample, seed, step},
+                   weights,
+                   sigma,
+                   range.first,
+                   range.second,
+                   n,
+                   seed,
+                   step},
+                  draw, n_threads);
+    }
+    return {owned(draw.rows), owned(draw.lift), draw.mu, draw.floor, draw.share};
+}
+
+// A bound of |gradient| and one of the second derivatives, the latter used with `newton` alone.
+using SlopeBounds = std::pair<double, double>;
+
+std::pair<double, double> py_quantise(const SlopesObject& object, double subsample,
+                                      MaybeVector weight, WeightFacts weight_facts, MaybeRows rows,
+                                      MaybeVector lift, double mu, double floor, double sigma,
+                                      SlopeBounds largest, bool newton, uint64_t seed,
+                                      uint32_t step, Array<int64_t, 2> packed, int n_threads) {
+    const Slopes& slopes = object.slopes;
+    const int64_t n = rows ? length(*rows, 0) : slopes.n_rows;
+    require(length(packed, 0) == slopes.n_outputs && length(packed, 1) == n,
+            "packed must be (K, n)");
+    check_rows(rows, object.first.shape(1));
+    require(!lift || (rows && length(*lift, 0) == n && mu > 0.0 && floor >= 0.0),
+            "lift must be (n,) beside rows, mu positive, floor not negative");
+    require(!newton || slopes.hessian || slopes.newton, "newton needs second derivatives");
+    const QuantiseInput input{slopes,
+                              {subsample, seed, step},
+                              weights_of(weight, weight_facts, object.first.shape(1)),
+                              {pointer(rows), pointer(lift), n, mu, floor},
+                              sigma,
+                              largest.first,
+                              largest.second,
+                              newton,
+                              seed,
+                              step};
+    nb::gil_scoped_release release;
+    const Scales scales = quantise_scales(input);
+    quantise(input, scales, packed.data(), n_threads);
+    return {scales.gradient / scales.unit, scales.mass / scales.unit};
+}
+
+// Where a structure is written to.
+struct StructureOut {
+    Array<int32_t, 1> features;
+    Array<uint8_t, 1> lows, highs;
+
+    StructureOut(Array<int32_t, 1> f, Array<uint8_t, 1> l, Array<uint8_t, 1> h, int max_depth)
+        : features(f), lows(l), highs(h) {
+        require(max_depth >= 1 && max_depth <= most_depth, "max_depth must lie in 1..16");
+        require(length(features, 0) >= max_depth && length(lows, 0) >= max_depth &&
+                    length(highs, 0) >= max_depth,
+                "features, lows, highs must have max_depth places");
+    }
+
+    int write(const Split* splits, int depth) {
+        for (int d = 0; d < depth; ++d) {
+            features.data()[d] = splits[d].feature;
+            lows.data()[d] = splits[d].low;
+            highs.data()[d] = splits[d].high;
+        }
+        return depth;
+    }
+};
+
+Codes codes_of(const In<uint8_t, 2>& code_rows, const In<int32_t, 1>& n_codes,
+               const In<uint8_t, 1>& kinds) {
+    require(code_rows.shape(1) % 8 == 0 && n_codes.shape(0) <= code_rows.shape(1) &&
+                n_codes.shape(0) + 7 >= code_rows.shape(1) && kinds.shape(0) == n_codes.shape(0),
+            "code_rows must be (N, F padded to 8), n_codes and kinds (F,)");
+    for (size_t f = 0; f < n_codes.shape(0); ++f)
+        require(n_codes.data()[f] >= 1 && n_codes.data()[f] <= 256 && kinds.data()[f] <= 2,
+                "n_codes must lie in 1..256, kinds in 0..2");
+    return {code_rows.data(), length(code_rows, 1), length(n_codes, 0), n_codes.data(),
+            kinds.data()};
+}
+
+int py_search(Workspace& workspace, In<uint8_t, 2> code_rows, In<int32_t, 1> n_codes,
+              In<uint8_t, 1> kinds, In<int64_t, 2> packed, MaybeRows rows, int max_depth, double l2,
+              double random_strength, uint64_t seed, uint32_t step, Array<int32_t, 1> features,
+              Array<uint8_t, 1> lows, Array<uint8_t, 1> highs, int n_threads) {
+    StructureOut out(features, lows, highs, max_depth);
+    require(packed.shape(1) == (rows ? rows->shape(0) : code_rows.shape(0)),
+            "packed must hold one word per structure row");
+    check_rows(rows, code_rows.shape(0));
+    const SearchInput input{codes_of(code_rows, n_codes, kinds),
+                            packed.data(),
+                            pointer(rows),
+                            length(packed, 1),
+                            length(packed, 0),
+                            {max_depth, l2, random_strength, seed, step}};
+    Split splits[most_depth];
+    nb::gil_scoped_release release;
+    return out.write(splits, search(input, workspace, splits, n_threads));
+}
+
+int py_grow(Workspace& workspace, In<uint8_t, 2> code_rows, In<int32_t, 1> n_codes,
+            In<uint8_t, 1> kinds, const SlopesObject& object, double subsample, MaybeVector weight,
+            WeightFacts weight_facts, double sigma, SlopeBounds largest, bool newton,
+            RowRange range, int64_t n_structure_rows, int max_depth, double l2,
+            double random_strength, uint64_t seed, uint32_t step, Array<int32_t, 1> features,
+            Array<uint8_t, 1> lows, Array<uint8_t, 1> highs, int n_threads) {
+    StructureOut out(features, lows, highs, max_depth);
+    const Slopes& slopes = object.slopes;
+    require(slopes.n_rows == length(code_rows, 0), "slopes must be (K, N)");
+    require(n_structure_rows >= 0, "n_structure_rows must not be negative");
+    check_range(range, slopes.n_rows);
+    require(!newton || slopes.hessian || slopes.newton, "newton needs second derivatives");
+    const GrowInput input{codes_of(code_rows, n_codes, kinds),
+                          slopes,
+                          {subsample, seed, step},
+                          weights_of(weight, weight_facts, code_rows.shape(0)),
+                          sigma,
+                          largest.first,
+                          largest.second,
+                          newton,
+                          range.first,
+                          range.second,
+                          n_structure_rows,
+                          {max_depth, l2, random_strength, seed, step}};
+    Split splits[most_depth];
+    nb::gil_scoped_release release;
+    return out.write(splits, grow(input, workspace, splits, n_threads));
+}
+
+}  // namespace
+
+void bind_structure(nb::module_& m) {
+    nb::class_<Workspace>(m, "Workspace").def(nb::init<>());
+    m.def("quantise", &py_quantise, "slopes"_a, "subsample"_a, "weight"_array.none(),
+          "weight_facts"_a, "rows"_array.none(), "lift"_array.none(), "mu"_a, "floor"_a, "sigma"_a,
+          "largest"_a, "newton"_a, "seed"_a, "step"_a, "packed"_array, "n_threads"_a);
+    m.def("draw_rows", &py_draw_rows, "slopes"_a, "subsample"_a, "weight"_array.none(),
+          "weight_facts"_a, "sigma"_a, "range"_a, "n"_a, "seed"_a, "step"_a, "n_threads"_a);
+    m.def("search", &py_search, "workspace"_a, "code_rows"_array, "n_codes"_array, "kinds"_array,
+          "packed"_array, "rows"_array.none(), "max_depth"_a, "l2"_a, "random_strength"_a, "seed"_a,
+          "step"_a, "features"_array, "lows"_array, "highs"_array, "n_threads"_a);
+    m.def("grow", &py_grow, "workspace"_a, "code_rows"_array, "n_codes"_array, "kinds"_array,
+          "slopes"_a, "subsample"_a, "weight"_array.none(), "weight_facts"_a, "sigma"_a,
+          "largest"_a, "newton"_a, "range"_a, "n_structure_rows"_a, "max_depth"_a, "l2"_a,
+          "random_strength"_a, "seed"_a, "step"_a, "features"_array, "lows"_array, "highs"_array,
+          "n_threads"_a);
+}
+
+}  // namespace sglb::bindings

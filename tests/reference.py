@@ -477,13 +477,13 @@ def unpack(packed):
 def candidate_score(q, w, leaf, depth, left, l2):
     """Sum over outputs and leaves of G^2 / (W + l2) on both sides; None if nothing is parted.
 
-    In single precision, in the kernel's order: pairs of leaves that the last split made, four
-    pairs or a sixteenth of all at a time, output by output.
+    In single precision, in the kernel's order: the two leaves that the last split made of one, then
+    four such pairs or a sixteenth of all at a time, output by output.
     """
     n_leaves, half = 1 << depth, (1 << depth) // 2
     pairs = [(j, j + half) for j in range(half)] if depth else [(0,)]
     parts, shares = False, []
-    l2 = np.float32(min(l2, 2.0**60))
+    l2, unit = np.float32(min(l2, 2.0**52)), np.float32(2.0**-31)
     for k in range(len(q)):
         sums = [
             np.bincount(leaf[side], weights=values[k][side], minlength=n_leaves)
@@ -492,20 +492,20 @@ def candidate_score(q, w, leaf, depth, left, l2):
         ]
         g_left, w_left, g_right, w_right = (total.astype(np.float32) for total in sums)
         parts |= bool(((w_left > 0) & (w_right > 0)).any())
-        divisor_left = np.maximum(w_left + l2, np.float32(1e-15))
-        divisor_right = np.maximum(w_right + l2, np.float32(1e-15))
-        shares.append(
-            (g_left * g_left * divisor_right + g_right * g_right * divisor_left)
-            / (divisor_left * divisor_right)
-        )
+        left_weight = (np.maximum(w_left, np.float32(1.0)) + l2) * unit
+        right_weight = (np.maximum(w_right, np.float32(1.0)) + l2) * unit
+        above = g_left * g_left * right_weight + g_right * g_right * left_weight
+        shares.append((above, left_weight * right_weight))
     score = np.float32(0.0)
     size = max(4, len(pairs) // 16)
     for first in range(0, len(pairs), size):
         part = np.float32(0.0)
-        for share in shares:
-            for pair in pairs[first : first + size]:
-                for j in pair:
-                    part += share[j]
+        for above, below in shares:
+            for a, *others in pairs[first : first + size]:
+                top, bottom = above[a], below[a]
+                for b in others:
+                    top, bottom = top * below[b] + above[b] * bottom, bottom * below[b]
+                part += top / bottom * unit
         score += part
     return float(score) if parts else None
 

@@ -39,25 +39,33 @@ SGLB_INLINE Halves halves(Words4 low, Words4 high) {
 
 SGLB_INLINE Floats8 to_floats(Ints8 x) { return __builtin_convertvector(x, Floats8); }
 
-// Score of one leaf in eight lanes, and the smaller of the two weights.
+SGLB_INLINE Ints8 smaller(Ints8 a, Ints8 b) { return a < b ? a : b; }
+SGLB_INLINE Ints8 larger(Ints8 a, Ints8 b) { return a > b ? a : b; }
+
+// Score of one leaf or two in eight lanes as a fraction, times 2^31, and the weight parted off.
 struct Share {
-    Floats8 score, parted;
+    Floats8 above, below;
+    Ints8 parted;
 };
 
+// Weights are below 2^31. Divided by that, and l2 being at most 2^52, no product of four weights
+// and two gradients leaves the range of a float.
+constexpr float weight_unit = 0x1p-31f;
+
 SGLB_INLINE Share share_of(const Halves& left, Ints8 gradient, Ints8 weight, float l2) {
-    // A side without weight has gradient 0; any positive divisor keeps its share 0.
-    const Floats8 least = Floats8{} + 1e-15f;
+    const Ints8 one = Ints8{} + 1;
     const Floats8 gl = to_floats(left.gradient), gr = to_floats(gradient - left.gradient);
-    const Floats8 left_weight = to_floats(left.weight);
-    const Floats8 right_weight = to_floats(weight - left.weight);
-    const Floats8 a = left_weight + l2, b = right_weight + l2;
-    const Floats8 wl = a > least ? a : least;
-    const Floats8 wr = b > least ? b : least;
-    return {(gl * gl * wr + gr * gr * wl) / (wl * wr),
-            left_weight < right_weight ? left_weight : right_weight};
+    const Ints8 right_weight = weight - left.weight;
+    // A side without weight has gradient 0; any positive divisor keeps its share 0.
+    const Floats8 wl = (to_floats(larger(left.weight, one)) + l2) * weight_unit;
+    const Floats8 wr = (to_floats(larger(right_weight, one)) + l2) * weight_unit;
+    return {gl * gl * wr + gr * gr * wl, wl * wr, smaller(left.weight, right_weight)};
 }
 
-SGLB_INLINE Floats8 larger(Floats8 a, Floats8 b) { return a > b ? a : b; }
+// Both shares by one division.
+SGLB_INLINE Share together(const Share& a, const Share& b) {
+    return {a.above * b.below + b.above * a.below, a.below * b.below, larger(a.parted, b.parted)};
+}
 
 SGLB_INLINE uint64_t load_codes(const uint8_t* at) {
     uint64_t codes;
@@ -95,49 +103,113 @@ void build(const uint8_t* codes, int64_t stride, const uint32_t* order, const in
 
 // The sum of the words of a histogram's rows: every feature has it.
 SGLB_INLINE int64_t total_of(const int64_t* hist, int64_t width) {
-    int64_t total = 0;
-    for (int64_t b = 0; b < width; ++b) total += hist[b * group_features];
-    return total;
+    // Four sums, so that no addition waits for the one before it.
+    int64_t a = 0, b = 0, c = 0, d = 0;
+    int64_t at = 0;
+    for (; at + 4 <= width; at += 4) {
+        const int64_t* cells = hist + at * group_features;
+        a += cells[0];
+        b += cells[group_features];
+        c += cells[2 * group_features];
+        d += cells[3 * group_features];
+    }
+    for (; at < width; ++at) a += hist[at * group_features];
+    return a + b + c + d;
+}
+
+// Walks over the codes of one leaf, eight features side by side.
+struct Walk {
+    Words4 low, high;        // sums of the words on the left
+    Words4 low0, high0;      // words of code 0, where it may go right
+    Ints8 gradient, weight;  // of the leaf
+};
+
+SGLB_INLINE Walk walk_of(int64_t total) {
+    Walk walk{};
+    walk.gradient = Ints8{} + static_cast<int32_t>(total >> 32);
+    walk.weight = Ints8{} + static_cast<int32_t>(total);
+    return walk;
+}
+
+SGLB_INLINE void add_share(const Share& share, float* score, float* parted) {
+    store(score, load<Floats8>(score) + share.above / share.below * weight_unit);
+    const Floats8 before = load<Floats8>(parted), now = to_floats(share.parted);
+    store(parted, before > now ? before : now);
+}
+
+// Which sums go on from code to code: those of numbers do, those of levels begin anew.
+struct Keep {
+    Words4 low, high;
+};
+
+SGLB_INLINE Keep keep_of(const GroupRule& rule) {
+    Keep keep{};
+    for (int j = 0; j < 4; ++j) {
+        keep.low[j] = rule.is_level[j] ? 0 : -1;
+        keep.high[j] = rule.is_level[j + 4] ? 0 : -1;
+    }
+    return keep;
+}
+
+SGLB_INLINE Share share_of(const Walk& walk, Words4 low, Words4 high, float l2) {
+    return share_of(halves(low, high), walk.gradient, walk.weight, l2);
+}
+
+template <bool with_right, bool with_part>
+SGLB_INLINE void score_family(const Family& family, const GroupRule& rule, const Keep& keep,
+                              const GroupScores& to) {
+    const int64_t part_total = with_part ? total_of(family.part, rule.width) : 0;
+    Walk part = walk_of(part_total);
+    Walk rest = walk_of(total_of(family.whole, rule.width) - part_total);
+    const float l2 = rule.l2;
+    for (int64_t b = 0; b < rule.width; ++b) {
+        const int64_t at = b * group_features;
+        Words4 low = load<Words4>(family.whole + at), high = load<Words4>(family.whole + at + 4);
+        if constexpr (with_part) {
+            const auto part_low = load<Words4>(family.part + at);
+            const auto part_high = load<Words4>(family.part + at + 4);
+            low -= part_low;
+            high -= part_high;
+            store(family.whole + at, low);
+            store(family.whole + at + 4, high);
+            part.low = (part.low & keep.low) + part_low;
+            part.high = (part.high & keep.high) + part_high;
+        }
+        rest.low = (rest.low & keep.low) + low;
+        rest.high = (rest.high & keep.high) + high;
+        Share share = share_of(rest, rest.low, rest.high, l2);
+        if constexpr (with_part) share = together(share, share_of(part, part.low, part.high, l2));
+        add_share(share, to.score + at, to.parted + at);
+        if constexpr (with_right) {
+            if (b == 0) {
+                rest.low0 = low & keep.low, rest.high0 = high & keep.high;
+                part.low0 = part.low & keep.low, part.high0 = part.high & keep.high;
+            }
+            Share other = share_of(rest, rest.low - rest.low0, rest.high - rest.high0, l2);
+            if constexpr (with_part)
+                other = together(other,
+                                 share_of(part, part.low - part.low0, part.high - part.high0, l2));
+            add_share(other, to.right_score + at, to.right_parted + at);
+        }
+    }
 }
 
 template <bool with_right>
-SGLB_INLINE void score_all(const int64_t* const* hists, int64_t n_hists, const GroupRule& rule,
-                           RunningSum* room, const GroupScores& to) {
-    Words4 keep_low, keep_high;
-    for (int j = 0; j < 4; ++j) {
-        keep_low[j] = rule.is_level[j] ? 0 : -1;
-        keep_high[j] = rule.is_level[j + 4] ? 0 : -1;
+SGLB_INLINE void score_all(const Family* families, int64_t n, const GroupRule& rule,
+                           const GroupScores& to) {
+    const int64_t size = rule.width * group_features;
+    const Keep keep = keep_of(rule);
+    std::fill_n(to.score, size, 0.0f);
+    std::fill_n(to.parted, size, 0.0f);
+    if constexpr (with_right) {
+        std::fill_n(to.right_score, size, 0.0f);
+        std::fill_n(to.right_parted, size, 0.0f);
     }
-    const float l2 = rule.l2;
-    for (int64_t b = 0; b < rule.width; ++b) {
-        Floats8 score{}, parted{}, right_score{}, right_parted{};
-        for (int64_t h = 0; h < n_hists; ++h) {
-            const int64_t* cells = hists[h] + b * group_features;
-            RunningSum& sum = room[h];
-            const Words4 low = (load<Words4>(sum.left) & keep_low) + load<Words4>(cells);
-            const Words4 high = (load<Words4>(sum.left + 4) & keep_high) + load<Words4>(cells + 4);
-            store(sum.left, low);
-            store(sum.left + 4, high);
-            const Ints8 gradient = Ints8{} + sum.total_gradient;
-            const Ints8 weight = Ints8{} + sum.total_weight;
-            const Share share = share_of(halves(low, high), gradient, weight, l2);
-            score += share.score;
-            parted = larger(parted, share.parted);
-            if constexpr (with_right) {
-                const Words4 low0 = low - (load<Words4>(hists[h]) & keep_low);
-                const Words4 high0 = high - (load<Words4>(hists[h] + 4) & keep_high);
-                const Share other = share_of(halves(low0, high0), gradient, weight, l2);
-                right_score += other.score;
-                right_parted = larger(right_parted, other.parted);
-            }
-        }
-        store(to.score + b * group_features, score);
-        store(to.parted + b * group_features, parted);
-        if constexpr (with_right) {
-            store(to.right_score + b * group_features, right_score);
-            store(to.right_parted + b * group_features, right_parted);
-        }
-    }
+    for (int64_t j = 0; j < n; ++j)
+        if (families[j].part)
+            score_family<with_right, true>(families[j], rule, keep, to);
+        else
+            score_family<with_right, false>(families[j], rule, keep, to);
 }
 
 }  // namespace
@@ -150,33 +222,16 @@ void build_histogram(const uint8_t* codes, int64_t stride, const uint32_t* order
         build<false>(codes, stride, order, words, n, hist);
 }
 
-SGLB_KERNEL void split_histogram(int64_t* parent, int64_t* child, int64_t size,
-                                 bool child_is_left) {
-    if (child_is_left) {
-        for (int64_t i = 0; i < size; ++i) {
-            const int64_t left = child[i];
-            child[i] = parent[i] - left;
-            parent[i] = left;
-        }
-    } else {
-        for (int64_t i = 0; i < size; ++i) parent[i] -= child[i];
-    }
-}
-
 SGLB_KERNEL void add_histogram(const int64_t* from, int64_t* to, int64_t size) {
     for (int64_t i = 0; i < size; ++i) to[i] += from[i];
 }
 
-SGLB_KERNEL void score_histograms(const int64_t* const* hists, int64_t n_hists,
-                                  const GroupRule& rule, RunningSum* room, const GroupScores& to) {
-    for (int64_t h = 0; h < n_hists; ++h) {
-        const int64_t total = total_of(hists[h], rule.width);
-        room[h] = {{}, static_cast<int32_t>(total >> 32), static_cast<int32_t>(total)};
-    }
+SGLB_KERNEL void score_histograms(const Family* families, int64_t n, const GroupRule& rule,
+                                  const GroupScores& to) {
     if (to.right_score)
-        score_all<true>(hists, n_hists, rule, room, to);
+        score_all<true>(families, n, rule, to);
     else
-        score_all<false>(hists, n_hists, rule, room, to);
+        score_all<false>(families, n, rule, to);
 }
 
 SGLB_KERNEL void merge_scores(const GroupScores& first, int64_t n, int64_t stride, int64_t width) {

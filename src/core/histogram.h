@@ -17,10 +17,6 @@ inline constexpr int64_t group_features = 8;
 void build_histogram(const uint8_t* codes, int64_t stride, const uint32_t* order,
                      const int64_t* words, int64_t n, bool half, int64_t* hist);
 
-// parent and child hold the histograms of a leaf and of one half of it; afterwards `parent` holds
-// the left half and `child` the right one. Exact, since the sums are integers.
-void split_histogram(int64_t* parent, int64_t* child, int64_t size, bool child_is_left);
-
 void add_histogram(const int64_t* from, int64_t* to, int64_t size);
 
 // Lane l of a vector of scores belongs to feature lane_feature[l] of the group: the order in which
@@ -41,20 +37,26 @@ struct GroupScores {
 struct GroupRule {
     int64_t width;                  // codes of the widest feature
     bool is_level[group_features];  // by feature
-    float l2;                       // at most 2^60, so that no product below overflows
+    float l2;                       // at most 2^52
 };
 
-// Room that score_histograms needs for one histogram.
-struct RunningSum {
-    int64_t left[group_features];
-    int32_t total_gradient, total_weight;
+// Histograms of a leaf that was split and of one of the two leaves it became; `part` is null for a
+// leaf that was not.
+struct Family {
+    int64_t* whole;
+    const int64_t* part;
 };
 
-// Sum over the histograms, in their order, of G_left^2 / (W_left + l2) + G_right^2 / (W_right + l2)
-// for every candidate. Single precision: sums of integers are exact before they are rounded, and
-// 24 bits tell scores apart better than the gradients they come from.
-void score_histograms(const int64_t* const* hists, int64_t n_hists, const GroupRule& rule,
-                      RunningSum* room, const GroupScores& to);
+// Sum over the leaves, in the order of their families, of
+//
+//     G_left^2 / (W_left + l2) + G_right^2 / (W_right + l2)
+//
+// for every candidate, the two leaves of a family being added to each other first. Leaves the other
+// leaf's histogram in place of the whole one's: whole -= part, exactly, since sums are integers.
+// Single precision: sums of integers are exact before they are rounded, and 24 bits tell scores
+// apart better than the gradients they come from.
+void score_histograms(const Family* families, int64_t n, const GroupRule& rule,
+                      const GroupScores& to);
 
 // Adds to the first of n scores, each `stride` floats after the last, all others.
 void merge_scores(const GroupScores& first, int64_t n, int64_t stride, int64_t width);

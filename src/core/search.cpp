@@ -152,9 +152,9 @@ class Search {
         return rows;
     }
 
-    int64_t* hist(int64_t output, int64_t leaf, int64_t group) {
+    int64_t* hist(int64_t output, int64_t place, int64_t group) {
         return ws_.hist.data() +
-               ((group * in_.n_outputs + output) * kept_leaves_ + leaf) * group_size_;
+               ((group * in_.n_outputs + output) * kept_leaves_ + place) * group_size_;
     }
 
     Span panel(int64_t p) const {
@@ -196,6 +196,7 @@ class Search {
     Candidate best_candidate(int depth) {
         const Pairs pairs(depth);
         n_ranges_ = pairs.n_ranges();
+        if ((int64_t{1} << depth) <= kept_leaves_) give_places(pairs);
         if ((int64_t{1} << depth) > kept_leaves_)
             score_anew(pairs);
         else if (n_groups_ >= n_threads_)
@@ -224,10 +225,7 @@ class Search {
             for (int64_t k = 0; k < in_.n_outputs; ++k)
                 for (int64_t pair = 0; pair < pairs.n; ++pair) build_child(k, pair, pairs, groups);
             for (int64_t group = groups.first; group < groups.last; ++group)
-                for (int64_t r = 0; r < n_ranges_; ++r) {
-                    subtract(group, range(r, pairs), pairs);
-                    score(group, r, pairs);
-                }
+                for (int64_t r = 0; r < n_ranges_; ++r) score(group, r, pairs);
         });
     }
 
@@ -250,13 +248,24 @@ class Search {
         parallel_for(n_groups_ * n_ranges_, n_threads_, [&](int64_t task) {
             const int64_t group = task / n_ranges_, r = task % n_ranges_;
             if (by_chunk) add_parts(group, range(r, pairs), n_builds, pairs);
-            subtract(group, range(r, pairs), pairs);
             score(group, r, pairs);
         });
     }
 
-    // The leaf of a pair whose histograms are built; its sibling's are what remains of the
-    // parent's.
+    // Histograms of a level have places 0 .. half, the smaller leaves of the next one get those
+    // behind them. What remains of a parent's is its other leaf's.
+    void give_places(const Pairs& pairs) {
+        places_.resize(static_cast<size_t>(n_leaves_));
+        for (int64_t pair = 0; pair < pairs.half; ++pair) {
+            const int64_t leaf = smaller(pair, pairs);
+            const int64_t other = leaf == pair ? pair + pairs.half : pair;
+            place_of(other) = place_of(pair);
+            place_of(leaf) = pair + pairs.half;
+        }
+    }
+    int64_t& place_of(int64_t leaf) { return places_[static_cast<size_t>(leaf)]; }
+
+    // The leaf of a pair whose histograms are built.
     int64_t smaller(int64_t pair, const Pairs& pairs) {
         return pairs.half && count(pair + pairs.half) < count(pair) ? pair + pairs.half : pair;
     }
@@ -297,16 +306,12 @@ class Search {
                 }
     }
 
-    void subtract(int64_t group, const Span& range, const Pairs& pairs) {
-        if (!pairs.half) return;
-        for (int64_t k = 0; k < in_.n_outputs; ++k)
-            for (int64_t pair = range.first; pair < range.last; ++pair)
-                split_histogram(hist(k, pair, group), hist(k, pair + pairs.half, group),
-                                group_size_, smaller(pair, pairs) == pair);
-    }
-
     void score(int64_t group, int64_t r, const Pairs& pairs) {
-        score_range(group, r, pairs, [&](int64_t k, int64_t leaf) { return hist(k, leaf, group); });
+        score_range(group, r, pairs, [&](int64_t k, int64_t pair) {
+            if (!pairs.half) return Family{hist(k, 0, group), nullptr};
+            const int64_t whole = std::min(place_of(pair), place_of(pair + pairs.half));
+            return Family{hist(k, whole, group), hist(k, pair + pairs.half, group)};
+        });
     }
 
     // More leaves than histograms can be kept of: those of one range at a time, from its rows.
@@ -316,37 +321,42 @@ class Search {
             const Span span = range(r, pairs);
             const int64_t width = span.last - span.first;
             std::vector<int64_t> own(static_cast<size_t>(2 * width * in_.n_outputs * group_size_));
-            const auto place = [&](int64_t k, int64_t leaf) {
-                const int64_t at = leaf - span.first - (leaf < pairs.half ? 0 : pairs.half - width);
-                return own.data() + (k * 2 * width + at) * group_size_;
+            const auto place = [&](int64_t k, int64_t pair, bool is_part) {
+                const int64_t at = k * width + pair - span.first;
+                return own.data() + (2 * at + is_part) * group_size_;
+            };
+            const auto add = [&](int64_t k, int64_t pair, int64_t leaf, bool is_part) {
+                for (int64_t c = 0; c < n_chunks_; ++c)
+                    add_rows(k, segment(c, leaf), {group, group + 1},
+                             [&](int64_t) { return place(k, pair, is_part); });
             };
             for (int64_t k = 0; k < in_.n_outputs; ++k)
-                for (int64_t pair = span.first; pair < span.last; ++pair)
-                    for (const int64_t leaf : {pair, pair + pairs.half})
-                        for (int64_t c = 0; c < n_chunks_; ++c)
-                            add_rows(k, segment(c, leaf), {group, group + 1},
-                                     [&](int64_t) { return place(k, leaf); });
-            score_range(group, r, pairs, place);
+                for (int64_t pair = span.first; pair < span.last; ++pair) {
+                    add(k, pair, pair, false);
+                    if (!pairs.half) continue;
+                    add(k, pair, pair + pairs.half, false);
+                    add(k, pair, smaller(pair, pairs), true);
+                }
+            score_range(group, r, pairs, [&](int64_t k, int64_t pair) {
+                return Family{place(k, pair, false), pairs.half ? place(k, pair, true) : nullptr};
+            });
         });
     }
 
-    template <class Place>
-    void score_range(int64_t group, int64_t r, const Pairs& pairs, Place&& place) {
+    template <class FamilyOf>
+    void score_range(int64_t group, int64_t r, const Pairs& pairs, FamilyOf&& family) {
         const Span span = range(r, pairs);
-        std::vector<const int64_t*> hists;
+        std::vector<Family> families;
         for (int64_t k = 0; k < in_.n_outputs; ++k)
-            for (int64_t pair = span.first; pair < span.last; ++pair) {
-                if (count(pair)) hists.push_back(place(k, pair));
-                if (pairs.half && count(pair + pairs.half))
-                    hists.push_back(place(k, pair + pairs.half));
-            }
-        std::vector<RunningSum> room(hists.size());
-        score_histograms(hists.data(), static_cast<int64_t>(hists.size()), rule(group), room.data(),
+            for (int64_t pair = span.first; pair < span.last; ++pair)
+                if (count(pair) || (pairs.half && count(pair + pairs.half)))
+                    families.push_back(family(k, pair));
+        score_histograms(families.data(), static_cast<int64_t>(families.size()), rule(group),
                          scores(group, r));
     }
 
     GroupRule rule(int64_t group) const {
-        GroupRule rule{width_, {}, static_cast<float>(std::min(in_.rule.l2, 0x1p60))};
+        GroupRule rule{width_, {}, static_cast<float>(std::min(in_.rule.l2, 0x1p52))};
         for (int64_t j = 0; j < features_of(group); ++j)
             rule.is_level[j] = in_.codes.kinds[group * group_features + j] == levels;
         return rule;
@@ -451,6 +461,7 @@ class Search {
     const uint8_t* codes_ = nullptr;
     int64_t stride_ = 0, panel_size_ = 0;
     std::vector<Segment> segments_;  // [n_chunks_ * n_leaves_]
+    std::vector<int64_t> places_;    // of the leaves' histograms
     std::vector<int64_t> part_hist_;
     std::vector<Candidate> best_;
     double noise_scale_ = 0.0;

@@ -77,7 +77,7 @@ def normals(seed, step, role, output, first, n):
 def rounding_offsets(seed, step, output, n):
     """Uniform numbers that rows 0 .. n-1 are rounded by: word 2 or 3 of their normal's counter."""
     w = words(seed, step, STRUCTURE, output, 0, (n + 1) // 2)
-    return unit(w[:, 2:].reshape(-1)[:n])
+    return (w[:, 2:].reshape(-1)[:n] >> 8) / 2.0**24
 
 
 def core_normals(seed, step, role, output, n):
@@ -85,6 +85,13 @@ def core_normals(seed, step, role, output, n):
     out = np.empty(n)
     _core.normals(seed, step, role, output, 0, out, 1)
     return out
+
+
+def structure_normals(seed, step, output, n):
+    """The kernel's noise of rows 0 .. n-1 in the search of a structure, in single precision."""
+    out = np.empty(n, dtype=np.float32)
+    _core.normals_single(seed, step, STRUCTURE, output, 0, out)
+    return out.astype(np.float64)
 
 
 def stretch_points(n_rows, points):
@@ -445,7 +452,7 @@ def quantise(gradient, hessian, weight, draw, sigma, bounds, seed, step):
     for k in range(n_outputs):
         value = gradient[k, rows].copy()
         if noise > 0.0:
-            zeta = core_normals(seed, step, STRUCTURE, k, n_rows)[rows]
+            zeta = structure_normals(seed, step, k, n_rows)[rows]
             value[w > 0] += (noise / np.sqrt(w[w > 0])) * zeta[w > 0]
         if scales.fine:
             q = np.rint(lifted * np.rint(value * scales.gradient))

@@ -76,6 +76,34 @@ def test_normals_are_box_muller_of_the_first_two_words():
     np.testing.assert_allclose(normals(11, 5, LEAF, 1, n), expected, rtol=0, atol=1e-12)
 
 
+def single_normals(seed, step, n):
+    out = np.empty(n, dtype=np.float32)
+    _core.normals_single(seed, step, STRUCTURE, 0, 0, out)
+    return out.astype(np.float64)
+
+
+def test_normals_in_single_precision_are_the_others_to_five_digits():
+    n = 2_000_000
+    error = np.abs(single_normals(3, 1, n) - normals(3, 1, STRUCTURE, 0, n))
+    # A radius near 0 comes from a word near 2^32, of which a float has 24 bits: the radius then is
+    # one of sqrt(2 k / 2^24). Errors above 3e-6 need one below 0.01, which one in 20,000 has.
+    assert error.max() < np.sqrt(2.0 / 2**24)
+    assert (error > 3e-6).mean() < 1e-4
+
+
+def test_normals_in_single_precision_are_standard_normals():
+    draws = single_normals(17, 4, 1_000_000)
+    assert kstest(draws, norm.cdf).pvalue > FALSE_ALARM
+    assert_mean(draws, 0.0)
+    assert_mean(draws**2, 1.0)
+    assert_mean(draws[::2] * draws[1::2], 0.0)
+    for bound in (3.0, 4.0, 4.7):
+        beyond = int((np.abs(draws) > bound).sum())
+        chance = 2.0 * norm.sf(bound)
+        assert binom.cdf(beyond, len(draws), chance) > FALSE_ALARM / 2
+        assert binom.sf(beyond - 1, len(draws), chance) > FALSE_ALARM / 2
+
+
 @pytest.mark.parametrize("n_threads", [2, 3, 8])
 def test_normals_are_the_same_on_any_number_of_threads(n_threads):
     out = np.empty(100_003)

@@ -85,6 +85,35 @@ SGLB_INLINE double logarithm(double x) {
            2.0 * s;
 }
 
+// ln x in single precision for positive normal x, within 2e-7 of 1 or of the result.
+SGLB_INLINE float logarithm_single(float x) {
+    const uint32_t bits = std::bit_cast<uint32_t>(x);
+    const uint32_t offset = bits - 0x3f3504f3U;  // as above
+    const auto e = static_cast<float>(static_cast<int32_t>(offset) >> 23);
+    const float m = std::bit_cast<float>(bits - (offset & 0xff800000U));
+    const float s = (m - 1.0f) / (m + 1.0f);
+    const float z = s * s;
+    // z^5 / 11 < 2e-9.
+    float p = 2.0f / 9.0f;
+    p = p * z + 2.0f / 7.0f;
+    p = p * z + 2.0f / 5.0f;
+    p = p * z + 2.0f / 3.0f;
+    return e * 0.69314718056f + (s * z * p + 2.0f * s);
+}
+
+// -cos(2 pi v) in single precision for 0 <= v <= 1/2, within 2e-7.
+SGLB_INLINE float minus_cosine_single(float v) {
+    const float r = 6.2831853072f * (v - 0.25f);  // sin(r), |r| <= pi / 2
+    const float z = r * r;
+    // Taylor series of sin to r^11: the remainder is below 6e-8.
+    float p = -1.0f / 39916800.0f;
+    p = p * z + 1.0f / 362880.0f;
+    p = p * z - 1.0f / 5040.0f;
+    p = p * z + 1.0f / 120.0f;
+    p = p * z - 1.0f / 6.0f;
+    return r + r * z * p;
+}
+
 // cos(2 pi u) for 0 <= u < 1.
 SGLB_INLINE double cosine_turn(double u) {
     const double v = absolute(u - 0.5);                  // cos(2 pi u) = -cos(2 pi v), v in [0, .5]

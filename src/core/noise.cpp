@@ -25,4 +25,13 @@ void fill_normals(const Stream& stream, uint64_t first, int64_t n, double* out, 
     });
 }
 
+void fill_normals_single(const Stream& stream, uint64_t first, int64_t n, float* out) {
+    for (int64_t i = 0; i < n; ++i) {
+        const uint64_t index = first + static_cast<uint64_t>(i);
+        const Words w = words_at(stream, index >> 1);
+        out[i] = normal_radius_single(w[0]) *
+                 normal_cosine_single(w[1], static_cast<uint32_t>(index & 1));
+    }
+}
+
 }  // namespace sglb

@@ -15,28 +15,37 @@ constexpr double most = 1048576.0;
 
 // zeta_i and the rounding offset u_i in [0, 1) of the rows of one tile: row r has normal number r,
 // and word 2 or 3 of that normal's counter.
-SGLB_KERNEL void draw(const Stream& stream, const uint32_t* rows, int64_t n, double* zeta,
-                      double* offset) {
+SGLB_KERNEL void draw(const Stream& stream, const uint32_t* rows, int64_t n, float* zeta,
+                      float* offset) {
     const Stream copy = stream;
+    uint32_t radius[tile], angle[tile], rest[tile];
     for (int64_t i = 0; i < n; ++i) {
         const Words w = words_at(copy, rows[i] >> 1);
-        const uint32_t odd = rows[i] & 1;
-        zeta[i] = normal_radius(w[0]) * normal_cosine(w[1], odd);
-        offset[i] = unit(odd ? w[3] : w[2]);
+        radius[i] = w[0];
+        angle[i] = w[1] - (rows[i] << 31 >> 1);
+        rest[i] = rows[i] & 1 ? w[3] : w[2];
+    }
+    for (int64_t i = 0; i < n; ++i) {
+        zeta[i] = normal_radius_single(radius[i]) * normal_cosine_single(angle[i], 0);
+        offset[i] = unit_single(rest[i]);
     }
 }
 
 // The same for neighbouring rows 2 first, 2 first + 1, ...: two of them share a counter.
-SGLB_KERNEL void draw_pairs(const Stream& stream, uint64_t first, int64_t n_pairs, double* zeta,
-                            double* offset) {
+SGLB_KERNEL void draw_pairs(const Stream& stream, uint64_t first, int64_t n_pairs, float* zeta,
+                            float* offset) {
     const Stream copy = stream;
+    uint32_t words[4][tile / 2];
     for (int64_t i = 0; i < n_pairs; ++i) {
         const Words w = words_at(copy, first + static_cast<uint64_t>(i));
-        const double radius = normal_radius(w[0]);
-        zeta[2 * i] = radius * normal_cosine(w[1], 0);
-        zeta[2 * i + 1] = radius * normal_cosine(w[1], 1);
-        offset[2 * i] = unit(w[2]);
-        offset[2 * i + 1] = unit(w[3]);
+        for (size_t j = 0; j < 4; ++j) words[j][i] = w[j];
+    }
+    for (int64_t i = 0; i < n_pairs; ++i) {
+        const float radius = normal_radius_single(words[0][i]);
+        zeta[2 * i] = radius * normal_cosine_single(words[1][i], 0);
+        zeta[2 * i + 1] = radius * normal_cosine_single(words[1][i], 1);
+        offset[2 * i] = unit_single(words[2][i]);
+        offset[2 * i + 1] = unit_single(words[3][i]);
     }
 }
 
@@ -58,9 +67,10 @@ SGLB_KERNEL void pack_fine(const double* value, const double* weight, const doub
 }
 
 SGLB_KERNEL void pack_coarse(const double* value, const double* weight, const double* mass,
-                             const double* offset, int64_t n, double scale, int64_t* packed) {
+                             const float* offset, int64_t n, double scale, int64_t* packed) {
     for (int64_t i = 0; i < n; ++i) {
-        const uint64_t q = to_integer(weight[i] * value[i] * scale + (offset[i] - 0.5));
+        const double place = static_cast<double>(offset[i]) - 0.5;
+        const uint64_t q = to_integer(weight[i] * value[i] * scale + place);
         packed[i] = static_cast<int64_t>((q << 32) + to_integer(mass[i]));
     }
 }
@@ -81,10 +91,18 @@ SGLB_KERNEL void newton_masses(const double* weight, const double* hessian, int6
 }
 
 // g + noise / sqrt(w) zeta: the mean over the w rows that a row of weight w stands for.
-SGLB_KERNEL void perturb(const double* gradient, const double* zeta, const double* weight,
-                         int64_t n, double noise, double* value) {
-    for (int64_t i = 0; i < n; ++i)
-        value[i] = weight[i] > 0.0 ? gradient[i] + noise / std::sqrt(weight[i]) * zeta[i] : 0.0;
+SGLB_KERNEL void perturb(const double* gradient, const float* zeta, const double* weight, int64_t n,
+                         double noise, double* value) {
+    for (int64_t i = 0; i < n; ++i) {
+        const double scaled = noise / std::sqrt(weight[i]) * static_cast<double>(zeta[i]);
+        value[i] = weight[i] > 0.0 ? gradient[i] + scaled : 0.0;
+    }
+}
+
+// The same where all weights are 1.
+SGLB_KERNEL void perturb(const double* gradient, const float* zeta, int64_t n, double noise,
+                         double* value) {
+    for (int64_t i = 0; i < n; ++i) value[i] = gradient[i] + noise * static_cast<double>(zeta[i]);
 }
 
 // The largest power of two that is at most x.
@@ -167,7 +185,7 @@ class Tile {
                 if (in_.weights.weight)
                     perturb(value, zeta_, weight_, n, noise_, value_);
                 else
-                    for (int64_t i = 0; i < n; ++i) value_[i] = value[i] + noise_ * zeta_[i];
+                    perturb(value, zeta_, n, noise_, value_);
                 value = value_;
             }
             if (in_.newton)
@@ -197,7 +215,8 @@ class Tile {
     const Scales& scales_;
     double noise_;
     SlopeTile gradients_;
-    double zeta_[tile], offset_[tile], value_[tile], weight_[tile], lifted_[tile], mass_[tile];
+    float zeta_[tile], offset_[tile];
+    double value_[tile], weight_[tile], lifted_[tile], mass_[tile];
 };
 
 }  // namespace

@@ -69,6 +69,11 @@ def normals(
 ) -> None:
     """Standard normals number first, first + 1, ... of a stream; OUT out (n,)."""
 
+def normals_single(
+    seed: int, step: int, role: int, output: int, first: int, out: NDArray[np.float32]
+) -> None:
+    """The same in single precision, as the search of a structure has them; OUT out (n,)."""
+
 def find_thresholds(
     x: NDArray[Any],
     max_bins: int,

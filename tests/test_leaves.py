@@ -50,14 +50,21 @@ class Leaves:
         self.gains = np.full(self.depth, np.nan)
         _core.fit_leaves(
             _core.Workspace(),
-            self.columns,
+            _core.Rows(
+                self.columns,
+                reference.to_rows(self.columns),
+                np.array(N_CODES, dtype=np.int32),
+                np.zeros(len(self.columns), dtype=np.uint8),
+                self.weight,
+                reference.weight_facts(self.weight, self.columns.shape[1]),
+            ),
             *self.splits,
             _core.Slopes(self.gradient, self.hessian),
             1.0,
-            self.weight,
-            reference.largest(self.gradient),
-            0.0 if self.hessian is None else reference.largest(self.hessian),
-            1.0 if self.weight is None else reference.largest(self.weight),
+            (
+                reference.largest(self.gradient),
+                0.0 if self.hessian is None else reference.largest(self.hessian),
+            ),
             learning_rate,
             sigma,
             shrink,
@@ -310,7 +317,7 @@ def test_shapes_and_splits_that_do_not_fit_are_refused():
     features, lows, highs = leaves.splits
     refused("raw and slopes", gradient=np.ones((1, 9)))
     refused("gradient and hessian", hessian=np.ones((2, 10)))
-    refused("raw and slopes", weight=np.ones(11))
+    refused("weight must be", weight=np.ones(11))
     refused("offset", offset=np.ones(2))
     refused("values must be", depth=3)
     refused("feature out of range", splits=(features + 5, lows, highs))
@@ -351,3 +358,19 @@ def test_arrays_of_another_type_or_order_are_refused_not_copied():
     read_only.flags.writeable = False
     with pytest.raises(TypeError, match="incompatible function arguments"):
         _core.add_tree(*arguments[:7], read_only, 1)
+
+
+def test_rows_whose_codes_do_not_fit_each_other_are_refused():
+    columns = np.zeros((2, 5), dtype=np.uint8)
+    codes = reference.to_rows(columns)
+    counts, kinds = np.ones(2, dtype=np.int32), np.zeros(2, dtype=np.uint8)
+    facts = reference.weight_facts(None, 5)
+    _core.Rows(columns, codes, counts, kinds, None, facts)
+    with pytest.raises(ValueError, match="code_columns must be"):
+        _core.Rows(columns[:, :4].copy(), codes, counts, kinds, None, facts)
+    with pytest.raises(ValueError, match="code_columns must be"):
+        _core.Rows(columns[:1].copy(), codes, counts, kinds, None, facts)
+    with pytest.raises(ValueError, match="n_codes must lie"):
+        _core.Rows(columns, codes, 0 * counts, kinds, None, facts)
+    with pytest.raises(ValueError, match="unit of the weights"):
+        _core.Rows(columns, codes, counts, kinds, np.ones(5), (0.0, 1.0, 5.0))

@@ -111,13 +111,16 @@ class Search:
         begin = step % growth.n_copies * n_rows
         return self.answer(
             _core.grow,
-            reference.to_rows(columns),
-            np.asarray(n_codes, dtype=np.int32),
-            np.asarray(kinds, dtype=np.uint8),
+            _core.Rows(
+                columns,
+                reference.to_rows(columns),
+                np.asarray(n_codes, dtype=np.int32),
+                np.asarray(kinds, dtype=np.uint8),
+                weight,
+                reference.weight_facts(weight, gradient.shape[1]),
+            ),
             _core.Slopes(gradient, hessian),
             1.0,
-            weight,
-            reference.weight_facts(weight, gradient.shape[1]),
             sigma,
             bounds_of(gradient, hessian),
             hessian is not None,

@@ -5,6 +5,7 @@
 
 #include "parallel.h"
 #include "partition.h"
+#include "rows_object.h"
 #include "slopes_object.h"
 
 namespace sglb::bindings {
@@ -30,29 +31,27 @@ double py_largest(nb::ndarray<const double, nb::c_contig, nb::device::cpu> value
     return largest(values.data(), static_cast<int64_t>(values.size()), n_threads);
 }
 
-void py_fit_leaves(Workspace& workspace, In<uint8_t, 2> columns, In<int32_t, 1> features,
+void py_fit_leaves(Workspace& workspace, const RowsObject& rows, In<int32_t, 1> features,
                    In<uint8_t, 1> lows, In<uint8_t, 1> highs, const SlopesObject& object,
-                   double subsample, MaybeVector weight, double largest_gradient,
-                   double largest_hessian, double largest_weight, double learning_rate,
-                   double sigma, double shrink, double l2, In<double, 1> offset, uint64_t seed,
-                   uint32_t step, Array<double, 2> raw, Array<double, 2> values,
-                   Array<double, 1> gains, int n_threads) {
-    const auto splits = splits_of(features, lows, highs, length(columns, 0));
-    require(raw.shape(1) == columns.shape(1) && same_shape(object.first, raw) &&
-                (!weight || weight->shape(0) == raw.shape(1)),
-            "raw and slopes must be (K, N), weight (N,), columns (F, N)");
+                   double subsample, SlopeBounds largest, double learning_rate, double sigma,
+                   double shrink, double l2, In<double, 1> offset, uint64_t seed, uint32_t step,
+                   Array<double, 2> raw, Array<double, 2> values, Array<double, 1> gains,
+                   int n_threads) {
+    const auto splits = splits_of(features, lows, highs, rows.codes.n_features);
+    require(length(raw, 1) == rows.n_rows() && same_shape(object.first, raw),
+            "raw and slopes must be (K, N)");
     require(values.shape(0) == size_t{1} << splits.size() && values.shape(1) == raw.shape(0) &&
                 offset.shape(0) == raw.shape(0) && gains.shape(0) >= splits.size(),
             "values must be (2^depth, K), offset (K,), gains (depth,)");
-    const LeafInput input{columns.data(),
+    const LeafInput input{rows.code_columns.data(),
                           splits.data(),
                           static_cast<int>(splits.size()),
                           object.slopes,
                           {subsample, seed, step},
-                          pointer(weight),
-                          largest_gradient,
-                          largest_hessian,
-                          largest_weight,
+                          rows.weights.weight,
+                          largest.first,
+                          largest.second,
+                          rows.largest_weight(),
                           learning_rate,
                           sigma,
                           shrink,
@@ -92,11 +91,10 @@ void py_add_tree(In<uint8_t, 2> columns, In<int32_t, 1> features, In<uint8_t, 1>
 
 void bind_leaves(nb::module_& m) {
     m.def("largest", &py_largest, "values"_array, "n_threads"_a);
-    m.def("fit_leaves", &py_fit_leaves, "workspace"_a, "columns"_array, "features"_array,
-          "lows"_array, "highs"_array, "slopes"_a, "subsample"_a, "weight"_array.none(),
-          "largest_gradient"_a, "largest_hessian"_a, "largest_weight"_a, "learning_rate"_a,
-          "sigma"_a, "shrink"_a, "l2"_a, "offset"_array, "seed"_a, "step"_a, "raw"_array,
-          "values"_array, "gains"_array, "n_threads"_a);
+    m.def("fit_leaves", &py_fit_leaves, "workspace"_a, "rows"_a, "features"_array, "lows"_array,
+          "highs"_array, "slopes"_a, "subsample"_a, "largest"_a, "learning_rate"_a, "sigma"_a,
+          "shrink"_a, "l2"_a, "offset"_array, "seed"_a, "step"_a, "raw"_array, "values"_array,
+          "gains"_array, "n_threads"_a);
     m.def("leaf_indices", &py_leaf_indices, "columns"_array, "features"_array, "lows"_array,
           "highs"_array, "out"_array, "n_threads"_a);
     m.def("add_tree", &py_add_tree, "columns"_array, "features"_array, "lows"_array, "highs"_array,

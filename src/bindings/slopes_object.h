@@ -19,6 +19,9 @@ inline LossKernel loss_of(const std::string& name, std::pair<double, double> par
     return find_loss(name, {parameters.first, parameters.second}, length(raw, 0));
 }
 
+// A bound of |gradient| and one of the second derivatives, the latter used with `newton` alone.
+using SlopeBounds = std::pair<double, double>;
+
 // Slopes and the arrays they point to.
 struct SlopesObject {
     Slopes slopes;

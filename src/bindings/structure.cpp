@@ -1,14 +1,11 @@
 // The structure of a tree: drawn rows, packed words, the search, and all of it in one call.
-#include <nanobind/stl/tuple.h>
-
 #include <algorithm>
 #include <tuple>
 #include <vector>
 
 #include "grow.h"
 #include "quantise.h"
-#include "sample.h"
-#include "search.h"
+#include "rows_object.h"
 #include "slopes_object.h"
 
 namespace sglb::bindings {
@@ -30,17 +27,6 @@ void check_rows(const MaybeRows& rows, size_t n_rows) {
     if (!rows) return;
     for (size_t i = 0; i < rows->shape(0); ++i)
         require(rows->data()[i] < n_rows, "a structure row is out of range");
-}
-
-// Unit of the weights; largest and total in that unit.
-using WeightFacts = std::tuple<double, double, double>;
-
-Weights weights_of(const MaybeVector& weight, const WeightFacts& facts, size_t n_rows) {
-    require(!weight || weight->shape(0) == n_rows, "weight must be (N,)");
-    const auto [unit, largest, total] = facts;
-    require(unit > 0.0 && largest >= 0.0 && total >= 0.0,
-            "the unit of the weights must be positive, largest and total not negative");
-    return {pointer(weight), unit, largest, total};
 }
 
 using RowRange = std::pair<int64_t, int64_t>;
@@ -74,9 +60,6 @@ std::tuple<Owned<uint32_t>, Owned<double>, double, double, double> py_draw_rows(
     }
     return {owned(draw.rows), owned(draw.lift), draw.mu, draw.floor, draw.share};
 }
-
-// A bound of |gradient| and one of the second derivatives, the latter used with `newton` alone.
-using SlopeBounds = std::pair<double, double>;
 
 std::pair<double, double> py_quantise(const SlopesObject& object, double subsample,
                                       MaybeVector weight, WeightFacts weight_facts, MaybeRows rows,
@@ -130,18 +113,6 @@ struct StructureOut {
     }
 };
 
-Codes codes_of(const In<uint8_t, 2>& code_rows, const In<int32_t, 1>& n_codes,
-               const In<uint8_t, 1>& kinds) {
-    require(code_rows.shape(1) % 8 == 0 && n_codes.shape(0) <= code_rows.shape(1) &&
-                n_codes.shape(0) + 7 >= code_rows.shape(1) && kinds.shape(0) == n_codes.shape(0),
-            "code_rows must be (N, F padded to 8), n_codes and kinds (F,)");
-    for (size_t f = 0; f < n_codes.shape(0); ++f)
-        require(n_codes.data()[f] >= 1 && n_codes.data()[f] <= 256 && kinds.data()[f] <= 2,
-                "n_codes must lie in 1..256, kinds in 0..2");
-    return {code_rows.data(), length(code_rows, 1), length(n_codes, 0), n_codes.data(),
-            kinds.data()};
-}
-
 int py_search(Workspace& workspace, In<uint8_t, 2> code_rows, In<int32_t, 1> n_codes,
               In<uint8_t, 1> kinds, In<int64_t, 2> packed, MaybeRows rows, int max_depth, double l2,
               double random_strength, uint64_t seed, uint32_t step, Array<int32_t, 1> features,
@@ -161,22 +132,21 @@ int py_search(Workspace& workspace, In<uint8_t, 2> code_rows, In<int32_t, 1> n_c
     return out.write(splits, search(input, workspace, splits, n_threads));
 }
 
-int py_grow(Workspace& workspace, In<uint8_t, 2> code_rows, In<int32_t, 1> n_codes,
-            In<uint8_t, 1> kinds, const SlopesObject& object, double subsample, MaybeVector weight,
-            WeightFacts weight_facts, double sigma, SlopeBounds largest, bool newton,
-            RowRange range, int64_t n_structure_rows, int max_depth, double l2,
-            double random_strength, uint64_t seed, uint32_t step, Array<int32_t, 1> features,
-            Array<uint8_t, 1> lows, Array<uint8_t, 1> highs, int n_threads) {
+int py_grow(Workspace& workspace, const RowsObject& rows, const SlopesObject& object,
+            double subsample, double sigma, SlopeBounds largest, bool newton, RowRange range,
+            int64_t n_structure_rows, int max_depth, double l2, double random_strength,
+            uint64_t seed, uint32_t step, Array<int32_t, 1> features, Array<uint8_t, 1> lows,
+            Array<uint8_t, 1> highs, int n_threads) {
     StructureOut out(features, lows, highs, max_depth);
     const Slopes& slopes = object.slopes;
-    require(slopes.n_rows == length(code_rows, 0), "slopes must be (K, N)");
+    require(slopes.n_rows == rows.n_rows(), "slopes must be (K, N)");
     require(n_structure_rows >= 0, "n_structure_rows must not be negative");
     check_range(range, slopes.n_rows);
     require(!newton || slopes.hessian || slopes.newton, "newton needs second derivatives");
-    const GrowInput input{codes_of(code_rows, n_codes, kinds),
+    const GrowInput input{rows.codes,
                           slopes,
                           {subsample, seed, step},
-                          weights_of(weight, weight_facts, code_rows.shape(0)),
+                          rows.weights,
                           sigma,
                           largest.first,
                           largest.second,
@@ -202,8 +172,11 @@ void bind_structure(nb::module_& m) {
     m.def("search", &py_search, "workspace"_a, "code_rows"_array, "n_codes"_array, "kinds"_array,
           "packed"_array, "rows"_array.none(), "max_depth"_a, "l2"_a, "random_strength"_a, "seed"_a,
           "step"_a, "features"_array, "lows"_array, "highs"_array, "n_threads"_a);
-    m.def("grow", &py_grow, "workspace"_a, "code_rows"_array, "n_codes"_array, "kinds"_array,
-          "slopes"_a, "subsample"_a, "weight"_array.none(), "weight_facts"_a, "sigma"_a,
+    nb::class_<RowsObject>(m, "Rows").def(nb::init<In<uint8_t, 2>, In<uint8_t, 2>, In<int32_t, 1>,
+                                                   In<uint8_t, 1>, MaybeVector, WeightFacts>(),
+                                          "code_columns"_array, "code_rows"_array, "n_codes"_array,
+                                          "kinds"_array, "weight"_array.none(), "weight_facts"_a);
+    m.def("grow", &py_grow, "workspace"_a, "rows"_a, "slopes"_a, "subsample"_a, "sigma"_a,
           "largest"_a, "newton"_a, "range"_a, "n_structure_rows"_a, "max_depth"_a, "l2"_a,
           "random_strength"_a, "seed"_a, "step"_a, "features"_array, "lows"_array, "highs"_array,
           "n_threads"_a);

@@ -12,6 +12,9 @@ namespace {
 
 constexpr int64_t tile = 512;
 constexpr int byte_depth = 8;  // up to this depth a leaf index fits a byte
+// Neighbouring rows of a leaf would wait for each other's sums: few leaves have several sums each.
+constexpr int64_t lanes = 4;
+constexpr int many_lanes_depth = 4;
 // Newton curvature per weight is at least this share of its mean over all rows:
 // a leaf of saturated rows must not take an unbounded step.
 constexpr double least_curvature = 1e-3;
@@ -106,7 +109,8 @@ class LeafFit {
         const int64_t n_blocks = (in_.slopes.n_rows + block_rows - 1) / block_rows;
         const int64_t n_stripes = std::max<int64_t>(
             1, std::min<int64_t>(n_blocks, in_.depth <= byte_depth ? 4 * n_threads_ : n_threads_));
-        sums_.assign(static_cast<size_t>(n_stripes * n_sums), Sums{});
+        n_lanes_ = in_.depth <= many_lanes_depth ? lanes : 1;
+        sums_.assign(static_cast<size_t>(n_stripes * n_lanes_ * n_sums), Sums{});
         parallel_for(n_stripes, n_threads_, [&](int64_t stripe) {
             const int64_t begin = n_blocks * stripe / n_stripes * block_rows;
             const int64_t end =
@@ -116,12 +120,12 @@ class LeafFit {
                 const int64_t n = std::min(tile, end - at);
                 leaf_indices(in_.columns, in_.slopes.n_rows, in_.splits, in_.depth, at, at + n,
                              index + at);
-                add_tile(index + at, at, n, slopes, sums_.data() + stripe * n_sums);
+                add_tile(index + at, at, n, slopes, sums_.data() + stripe * n_lanes_ * n_sums);
             }
         });
-        for (int64_t stripe = 1; stripe < n_stripes; ++stripe)
+        for (int64_t part_number = 1; part_number < n_stripes * n_lanes_; ++part_number)
             for (int64_t j = 0; j < n_sums; ++j) {
-                const Sums& part = sums_[static_cast<size_t>(stripe * n_sums + j)];
+                const Sums& part = sums_[static_cast<size_t>(part_number * n_sums + j)];
                 Sums& total = sums_[static_cast<size_t>(j)];
                 total.gradient += part.gradient;
                 total.curvature += part.curvature;
@@ -138,9 +142,11 @@ class LeafFit {
         for (int64_t k = 0; k < in_.slopes.n_outputs; ++k) {
             fix(slopes.gradient(k), w, n, gradient_scale_, gradient);
             if (newton_) fix(slopes.hessian(k), w, n, hessian_scale_, curvature);
-            Sums* to = sums + k * n_leaves_;
+            Sums* to[lanes];
+            for (int64_t lane = 0; lane < lanes; ++lane)
+                to[lane] = sums + (lane % n_lanes_ * in_.slopes.n_outputs + k) * n_leaves_;
             for (int64_t i = 0; i < n; ++i) {
-                Sums& leaf = to[index[i]];
+                Sums& leaf = to[i % lanes][index[i]];
                 leaf.gradient += gradient[i];
                 leaf.weight += w ? weight[i] : 1;
                 if (newton_) leaf.curvature += curvature[i];
@@ -225,7 +231,7 @@ class LeafFit {
     const LeafInput& in_;
     int n_threads_;
     bool newton_;
-    int64_t n_leaves_;
+    int64_t n_leaves_, n_lanes_ = 1;
     double gradient_scale_, hessian_scale_, weight_scale_;
     std::vector<Sums> sums_;
 };

@@ -80,8 +80,8 @@ SGLB_INLINE double normal_at(const Stream& stream, uint64_t index) {
 }
 
 // The same two normals in single precision, within 3e-6 but for radii below 0.01, which are within
-// 4e-4: enough for the noise of a structure, which is rounded to fewer bits. Whole numbers are taken
-// as signed, which every instruction set turns into floats.
+// 4e-4: enough for the noise of a structure, which is rounded to fewer bits. Whole numbers are
+// taken as signed, which every instruction set turns into floats.
 SGLB_INLINE float normal_radius_single(uint32_t word) {
     const auto half = static_cast<float>(static_cast<int32_t>(word >> 1));
     return std::sqrt(-2.0f * logarithm_single((half + 0.5f) * 0x1p-31f));

@@ -35,6 +35,23 @@ class Slopes:
         self, loss: str, parameters: tuple[float, float], y: Floats, raw: Floats, newton: bool
     ) -> None: ...
 
+class Rows:
+    """The rows a chain learns from: code_columns (F, N), code_rows (N, F padded to 8), n_codes and
+    kinds (F,), weight (N,), and of the weights the unit and, in it, the largest and the sum.
+
+    Holds on to the arrays, which must not change any more.
+    """
+
+    def __init__(
+        self,
+        code_columns: Bytes,
+        code_rows: Bytes,
+        n_codes: Ints,
+        kinds: Bytes,
+        weight: Floats | None,
+        weight_facts: tuple[float, float, float],
+    ) -> None: ...
+
 class Predictor:
     """S states of a chain, ready for prediction. Holds on to thresholds and values.
 
@@ -188,13 +205,9 @@ def search(
 
 def grow(
     workspace: Workspace,
-    code_rows: Bytes,
-    n_codes: Ints,
-    kinds: Bytes,
+    rows: Rows,
     slopes: Slopes,
     subsample: float,
-    weight: Floats | None,
-    weight_facts: tuple[float, float, float],
     sigma: float,
     largest: tuple[float, float],
     newton: bool,
@@ -217,16 +230,13 @@ def grow(
 
 def fit_leaves(
     workspace: Workspace,
-    columns: Bytes,
+    rows: Rows,
     features: Ints,
     lows: Bytes,
     highs: Bytes,
     slopes: Slopes,
     subsample: float,
-    weight: Floats | None,
-    largest_gradient: float,
-    largest_hessian: float,
-    largest_weight: float,
+    largest: tuple[float, float],
     learning_rate: float,
     sigma: float,
     shrink: float,

@@ -104,15 +104,11 @@ class Chain:
         gains = np.empty(len(structure.features))
         _core.fit_leaves(
             self._workspace,
-            self.training_set.code_columns,
-            structure.features,
-            structure.lows,
-            structure.highs,
+            self.training_set.core,
+            *structure,
             self.slopes,
             move.subsample,
-            self.training_set.weight,
-            *largest,
-            self.training_set.largest_weight,
+            largest,
             move.learning_rate,
             move.noise,
             move.shrink,

@@ -15,6 +15,9 @@ from sglb import _core
 from sglb.samplers import Move
 from sglb.training_set import TrainingSet
 
+# Types by name cost NumPy longer than the arrays themselves.
+INT32, UINT8 = np.dtype(np.int32), np.dtype(np.uint8)
+
 
 class Structure(NamedTuple):
     """The splits of one oblivious tree."""
@@ -89,19 +92,15 @@ class GreedySearch:
         n_rows = training_set.n_rows // training_set.n_copies
         first = step % training_set.n_copies * n_rows
         structure = Structure(
-            np.empty(self.max_depth, dtype=np.int32),
-            np.empty(self.max_depth, dtype=np.uint8),
-            np.empty(self.max_depth, dtype=np.uint8),
+            np.empty(self.max_depth, INT32),
+            np.empty(self.max_depth, UINT8),
+            np.empty(self.max_depth, UINT8),
         )
         depth = _core.grow(
             self._workspace,
-            training_set.code_rows,
-            training_set.n_codes,
-            training_set.kinds,
+            training_set.core,
             slopes,
             move.subsample,
-            training_set.weight,
-            training_set.weight_facts,
             # Rows of a copy weigh 1 / n_copies of a row, and stand for the whole data here.
             move.noise / math.sqrt(training_set.n_copies),
             largest,

@@ -94,6 +94,18 @@ class TrainingSet:
         return len(self.code_columns)
 
     @cached_property
+    def core(self) -> _core.Rows:
+        """The same for kernels."""
+        return _core.Rows(
+            self.code_columns,
+            self.code_rows,
+            self.n_codes,
+            self.kinds,
+            self.weight,
+            self.weight_facts,
+        )
+
+    @cached_property
     def largest_weight(self) -> float:
         """The largest weight, 1 without weights."""
         return 1.0 if self.weight is None else float(self.weight.max(initial=0.0))

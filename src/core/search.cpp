@@ -19,7 +19,7 @@ constexpr int64_t most_histogram_bytes = int64_t{1} << 29;
 // Fewer rows than this are parted sooner than a thread wakes.
 constexpr int64_t serial_rows = 4096;
 // Below this many additions a level is not worth waking a thread for.
-constexpr int64_t serial_work = 60000;
+constexpr int64_t serial_work = 100000;
 // Groups whose codes of one row fill a line of cache, and whose histograms of one leaf a
 // first-level cache.
 constexpr int64_t panel_groups = 8;

@@ -5,6 +5,7 @@ import pytest
 
 from sglb.errors import NonFiniteGradient
 from sglb.losses import Logistic, Softmax, Squared, UserLoss, check_loss, get_loss
+from sglb.losses.user import BLOCK_ROWS
 from test_losses import every_loss, fill, make_raw, make_targets
 
 
@@ -311,3 +312,75 @@ def test_check_loss_refuses_targets_it_cannot_use():
     with pytest.raises(ValueError, match=r"row 1 has 2\.0"):
         check_loss(Logistic(), [0, 2])
     assert check_loss("softmax", [0, 1, 2]).name == Softmax(3).name
+
+
+def by_rows(n, n_outputs, row_wise, rng):
+    """Slopes of a loss of several steps at n rows, and the sizes of the calls."""
+    sizes = []
+
+    def derivatives(y, raw):
+        sizes.append(len(y))
+        bent = np.exp(-np.abs(raw)) + 1.0
+        target = y if raw.ndim == 1 else y[:, None]
+        return (raw - target) / bent, 1.0 / bent
+
+    loss = UserLoss(
+        own(
+            n_outputs=n_outputs,
+            gradient=lambda y, raw: derivatives(y, raw)[0],
+            derivatives=derivatives,
+            row_wise=row_wise,
+        )
+    )
+    y, raw = rng.normal(size=n), rng.normal(size=(n_outputs, n))
+    gradient, hessian = np.full_like(raw, np.nan), np.full_like(raw, np.nan)
+    largest = loss.fill(y, raw, gradient, hessian, 2)
+    return largest, gradient, hessian, sizes
+
+
+@pytest.mark.parametrize("n_outputs", [1, 3])
+def test_blocks_of_rows_give_what_all_rows_give(n_outputs):
+    n = 3 * BLOCK_ROWS + 5
+    largest, gradient, hessian, sizes = by_rows(n, n_outputs, False, np.random.default_rng(3))
+    assert sizes == [n]
+    found = by_rows(n, n_outputs, True, np.random.default_rng(3))
+    assert found[0] == largest
+    np.testing.assert_array_equal(found[1], gradient)
+    np.testing.assert_array_equal(found[2], hessian)
+    # The first two calls are the look at the promise.
+    assert found[-1][2:] == [BLOCK_ROWS] * 3 + [5]
+
+
+def test_a_loss_that_looks_at_other_rows_may_not_say_it_does_not():
+    def normalised(y, raw):
+        return (raw - y) / np.abs(raw - y).sum()
+
+    loss = UserLoss(own(gradient=normalised, row_wise=True))
+    y, raw = np.arange(100.0), np.zeros((1, 100))
+    with pytest.raises(ValueError, match="says row_wise = True, but"):
+        loss.fill(y, raw, np.empty_like(raw), None, 1)
+    # Without the promise it may.
+    UserLoss(own(gradient=normalised)).fill(y, raw, np.empty_like(raw), None, 1)
+
+
+def test_an_error_in_one_block_comes_through():
+    def gradient(y, raw):
+        if (y == 7.0).any():
+            raise ArithmeticError("seven")
+        return raw - y
+
+    y = np.zeros(2 * BLOCK_ROWS)
+    y[-1] = 7.0
+    raw = np.zeros((1, len(y)))
+    with pytest.raises(ArithmeticError, match="seven"):
+        UserLoss(own(gradient=gradient, row_wise=True)).fill(y, raw, np.empty_like(raw), None, 2)
+
+
+def test_both_derivatives_from_one_method_allow_newton_steps():
+    loss = UserLoss(own(derivatives=lambda y, raw: (raw - y, np.ones_like(raw))))
+    assert loss.has_hessian
+    np.testing.assert_array_equal(loss.hessian(Y, RAW), np.ones(3))
+    with pytest.raises(TypeError, match=r"derivatives.*must return \(gradient, hessian\)"):
+        UserLoss(own(derivatives=lambda y, raw: raw - y)).hessian(Y, RAW)
+    with pytest.raises(ValueError, match=r"derivatives.*must return shape \(3,\)"):
+        UserLoss(own(derivatives=lambda y, raw: (raw - y, 1.0))).hessian(Y, RAW)

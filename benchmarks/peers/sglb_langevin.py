@@ -12,9 +12,11 @@ NOTE = (
 
 class NumPyLogistic:
     convex = True
+    row_wise = True
     loss = staticmethod(numpy_logistic.loss)
     gradient = staticmethod(numpy_logistic.gradient)
     hessian = staticmethod(numpy_logistic.hessian)
+    derivatives = staticmethod(numpy_logistic.derivatives)
 
 
 def fit(X, y, settings, **extra):

@@ -14,6 +14,10 @@ from sglb.losses.base import Floats, Loss, Task
 from sglb.losses.links import IDENTITY, SIGMOID, SOFTMAX, LinkFunction
 
 REQUIRED = ("loss", "gradient")
+# Rows of a block. NumPy's intermediate results of a million rows are new memory each time, which
+# costs more than the arithmetic; those of a block stay in a cache.
+BLOCK_ROWS = 1 << 16
+PROBED_ROWS = 64
 
 
 class UserLoss(Loss):
@@ -22,13 +26,17 @@ class UserLoss(Loss):
     raw has shape (n_rows,), or (n_rows, n_outputs) if the object's `n_outputs` is more than 1.
     Optional:
 
-        hessian(y, raw)   second derivative, like raw and never negative: allows Newton steps
-        init(y, weight)   constant to start from, one number or (n_outputs,); default 0
-        link(raw)         prediction; default the raw score itself in regression, its sigmoid or
-                          softmax for classes (so probabilities are right for log-losses only)
-        n_outputs         default 1
-        convex            default False, which promises nothing
-        name              default the name of its class
+        hessian(y, raw)      second derivative, like raw and never negative: allows Newton steps
+        derivatives(y, raw)  (gradient, hessian) in one go, where they share work
+        init(y, weight)      constant to start from, one number or (n_outputs,); default 0
+        link(raw)            prediction; default the raw score itself in regression, its sigmoid or
+                             softmax for classes (so probabilities are right for log-losses only)
+        n_outputs            default 1
+        convex               default False, which promises nothing
+        row_wise             True promises that a row's numbers depend on nothing but its own y and
+                             raw: many rows then come in blocks, which is faster; default False,
+                             all rows together
+        name                 default the name of its class
     """
 
     def __init__(self, user: Any, n_classes: int | None = None) -> None:
@@ -43,7 +51,11 @@ class UserLoss(Loss):
         self.name = str(getattr(user, "name", type(user).__name__))
         self.task = _task(n_classes)
         self.convex = bool(getattr(user, "convex", False))
-        self.has_hessian = callable(getattr(user, "hessian", None))
+        self.has_hessian = any(
+            callable(getattr(user, name, None)) for name in ("hessian", "derivatives")
+        )
+        self.row_wise = bool(getattr(user, "row_wise", False))
+        self._kept_its_promise = False
         self._n_outputs = int(getattr(user, "n_outputs", 1))
         if self._n_outputs < 1:
             raise ValueError(f"n_outputs of loss '{self.name}' must be >= 1")
@@ -76,10 +88,28 @@ class UserLoss(Loss):
         """Return the user's second derivative."""
         if not self.has_hessian:
             raise TypeError(f"loss '{self.name}' has no method hessian")
+        if not callable(getattr(self.user, "hessian", None)):
+            return self._both(y, raw)[1]
         return self._call("hessian", y, raw, np.shape(raw))
 
     def _call(self, method: str, y: Floats, raw: Floats, shape: tuple[int, ...]) -> Floats:
         result = getattr(self.user, method)(_read_only(y), _read_only(raw))
+        return self._checked(method, result, shape)
+
+    def _both(self, y: Floats, raw: Floats) -> tuple[Floats, Floats]:
+        """Gradient and second derivative."""
+        if not callable(getattr(self.user, "derivatives", None)):
+            return self.gradient(y, raw), self.hessian(y, raw)
+        result = self.user.derivatives(_read_only(y), _read_only(raw))
+        if not isinstance(result, tuple | list) or len(result) != 2:
+            raise TypeError(
+                f"derivatives(y, raw) of loss '{self.name}' must return (gradient, hessian), "
+                f"got {type(result).__name__}"
+            )
+        gradient, hessian = (self._checked("derivatives", one, np.shape(raw)) for one in result)
+        return gradient, hessian
+
+    def _checked(self, method: str, result: Any, shape: tuple[int, ...]) -> Floats:
         array = np.asarray(result)
         if array.dtype.kind not in "fiub":
             raise TypeError(
@@ -101,18 +131,48 @@ class UserLoss(Loss):
         self, y: Floats, raw: Floats, gradient: Floats, hessian: Floats | None, n_threads: int
     ) -> float:
         """Fill gradient (and hessian) by the user's methods; refuse numbers that are not finite."""
-        seen = raw[0] if len(raw) == 1 else raw.T
-        # Transposed, (n_rows, n_outputs) is the chain's layout; (n_rows,) spreads over (1, n_rows).
-        np.copyto(gradient, self.gradient(y, seen).T)
+
+        if self.row_wise and not self._kept_its_promise:
+            self._check_rows(y, raw[0] if len(raw) == 1 else raw.T)
+        at_once = hessian is not None and callable(getattr(self.user, "derivatives", None))
+        for rows in self._blocks(len(y)):
+            seen = raw[0, rows] if len(raw) == 1 else raw[:, rows].T
+            # Transposed, (n_rows, n_outputs) is the chain's layout; (n_rows,) spreads over
+            # (1, n_rows).
+            if at_once:
+                assert hessian is not None
+                first, second = self._both(y[rows], seen)
+                np.copyto(gradient[:, rows], first.T)
+                np.copyto(hessian[:, rows], second.T)
+            else:
+                np.copyto(gradient[:, rows], self.gradient(y[rows], seen).T)
         largest = _core.largest(gradient, n_threads)
         if not np.isfinite(largest):
             if not np.isfinite(raw).all():
                 return largest  # the chain's fault, not the loss's: the loop tells
             raise _first_bad(gradient)
         if hessian is not None:
-            np.copyto(hessian, self.hessian(y, seen).T)
+            for rows in () if at_once else self._blocks(len(y)):
+                seen = raw[0, rows] if len(raw) == 1 else raw[:, rows].T
+                np.copyto(hessian[:, rows], self.hessian(y[rows], seen).T)
             self._check_hessian(hessian, n_threads)
         return largest
+
+    def _blocks(self, n_rows: int) -> list[slice]:
+        """Rows that the user's methods see together."""
+        size = BLOCK_ROWS if self.row_wise else max(n_rows, 1)
+        return [slice(at, min(at + size, n_rows)) for at in range(0, n_rows, size)]
+
+    def _check_rows(self, y: Floats, raw: Floats) -> None:
+        """Look whether a few rows have the same gradient alone as among others, once."""
+        among, alone = slice(0, PROBED_ROWS), slice(PROBED_ROWS // 2, PROBED_ROWS)
+        whole = self.gradient(y[among], raw[among])[alone]
+        if not np.allclose(self.gradient(y[alone], raw[alone]), whole, rtol=1e-9, equal_nan=True):
+            raise ValueError(
+                f"loss '{self.name}' says row_wise = True, but the gradient of a row changes with "
+                "the rows that come with it"
+            )
+        self._kept_its_promise = True
 
     def _check_hessian(self, hessian: Floats, n_threads: int) -> None:
         if not np.isfinite(_core.largest(hessian, n_threads)):

@@ -17,8 +17,10 @@ from benchmarks.problems import get_problem
 
 def measure(request):
     problem = get_problem(request["problem"]).smaller(request.get("rows"), request.get("trees"))
-    settings = problem.settings(request.get("threads", 1), request.get("seed", 0))
-    return MEASURES[problem.measure](problem, get_peer(request["library"]), settings)
+    peer = get_peer(request["library"])
+    by_class = getattr(peer, "BY_CLASS", False)
+    settings = problem.settings(request.get("threads", 1), request.get("seed", 0), by_class)
+    return MEASURES[problem.measure](problem, peer, settings)
 
 
 def main():

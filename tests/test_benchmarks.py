@@ -131,3 +131,14 @@ def test_the_numpy_loss_has_its_own_derivatives():
     np.testing.assert_allclose(gradient, (up - down) / (2 * step), rtol=1e-6)
     up, down = (numpy_logistic.gradient(y, raw + shift) for shift in (step, -step))
     np.testing.assert_allclose(hessian, (up - down) / (2 * step), rtol=1e-6)
+
+
+def test_libraries_with_a_tree_for_each_class_may_get_fewer_rounds(monkeypatch):
+    monkeypatch.syspath_prepend(str(REPOSITORY))
+    from benchmarks import problems
+
+    problem = problems.get_problem("classes_10_loss")
+    assert problem.settings(1, 0).n_trees == 250
+    assert problem.settings(1, 0, by_class=True).n_trees == 100
+    assert problem.smaller(n_trees=3).settings(1, 0, by_class=True).n_trees == 3
+    assert problems.get_problem("classes_10").settings(1, 0, by_class=True).n_trees == 100

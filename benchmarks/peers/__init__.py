@@ -4,6 +4,7 @@ A peer is a module with
 
     NAME, PACKAGE, NOTE              in the table; as pip knows it; what it does differently
     IMPORT                           the statement a user writes before the first fit
+    BY_CLASS                         True if a round is a tree for each class; False if left out
     fit(X, y, settings) -> model
     predict(model, X)                probability of class 1, or of each class, or the number
 

@@ -5,6 +5,7 @@ from benchmarks.peers import hessboost_plain
 NAME = "hessboost SGLB"
 PACKAGE = hessboost_plain.PACKAGE
 IMPORT = hessboost_plain.IMPORT
+BY_CLASS = True
 NOTE = "as hessboost, with langevin=True; temperature and shrink rate of sglb"
 
 # sglb's temperature 1e-5 is hessboost's (and CatBoost's) diffusion_temperature 1 / 1e-5.

@@ -3,6 +3,7 @@ from benchmarks import numpy_logistic
 NAME = "hessboost"
 PACKAGE = "hessboost"
 IMPORT = "import hessboost"
+BY_CLASS = True
 NOTE = (
     "train() on a DMatrix made within the time; tree_method='hist', depth-wise trees, one a class"
     " and round; Newton leaves, l2 1, at least a Hessian of 1 a leaf"

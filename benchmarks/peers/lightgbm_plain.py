@@ -3,6 +3,7 @@ from benchmarks import estimators, numpy_logistic
 NAME = "LightGBM"
 PACKAGE = "lightgbm"
 IMPORT = "from lightgbm import LGBMClassifier"
+BY_CLASS = True
 NOTE = (
     "leaf-wise trees, num_leaves=2^depth and max_depth=depth, one a class and round; Newton"
     " leaves, l2 0, at least 20 rows a leaf"

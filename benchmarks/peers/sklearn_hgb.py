@@ -3,6 +3,7 @@ from benchmarks import estimators
 NAME = "scikit-learn HGB"
 PACKAGE = "scikit-learn"
 IMPORT = "from sklearn.ensemble import HistGradientBoostingClassifier"
+BY_CLASS = True
 NOTE = (
     "leaf-wise trees, max_leaf_nodes=2^depth and max_depth=depth, one a class and round; Newton"
     " leaves, l2 0, at least 20 rows a leaf; threads by OMP_NUM_THREADS; no custom loss"

@@ -3,6 +3,7 @@ from benchmarks import estimators, numpy_logistic
 NAME = "XGBoost"
 PACKAGE = "xgboost"
 IMPORT = "from xgboost import XGBClassifier"
+BY_CLASS = True
 NOTE = (
     "tree_method='hist', depth-wise trees, one a class and round; Newton leaves, l2 1, at least"
     " a Hessian of 1 a leaf"

@@ -26,6 +26,7 @@ class Problem:
     task: str = "binary"
     n_classes: int = 2
     n_trees: int = 100
+    rounds_by_class: int | None = None  # n_trees of a library that grows a tree for each class
     depth: int = 6
     learning_rate: float = 0.1
     max_bins: int = 64
@@ -44,11 +45,13 @@ class Problem:
             n_trees=min(self.n_trees, n_trees or self.n_trees),
         )
 
-    def settings(self, threads, seed):
+    def settings(self, threads, seed, by_class=False):
+        """What to ask of a library; `by_class` of one that grows a tree for each class."""
+        rounds = self.rounds_by_class if by_class and self.rounds_by_class else self.n_trees
         return Settings(
             task=self.task,
             n_classes=self.n_classes,
-            n_trees=self.n_trees,
+            n_trees=min(rounds, self.n_trees),
             depth=self.depth,
             learning_rate=self.learning_rate,
             max_bins=self.max_bins,

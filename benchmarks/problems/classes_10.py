@@ -10,5 +10,17 @@ PROBLEMS = {
         n_test=50_000,
         task="multiclass",
         n_classes=10,
-    )
+    ),
+    "classes_10_loss": Problem(
+        "fit",
+        "100 features, 10 classes, to about the same loss: rounds of one tree for all classes, or"
+        " 100 rounds of ten trees",
+        classes(100, 10),
+        n_rows=100_000,
+        n_test=50_000,
+        task="multiclass",
+        n_classes=10,
+        n_trees=250,
+        rounds_by_class=100,
+    ),
 }

@@ -317,6 +317,49 @@ def test_a_forged_document_is_refused_by_its_field(field, value):
     assert error.value.field in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("name", "classes", "reason"),
+    [
+        ("softmax", [0, 1], "2 classes for 3 outputs"),
+        ("softmax", [0], "1 classes for 3 outputs"),
+        ("binary", [0, 1, 2], "3 classes for 1 outputs"),
+    ],
+)
+@pytest.mark.parametrize("with_loss", [True, False])
+def test_classes_that_do_not_fit_the_outputs_are_refused(name, classes, reason, with_loss):
+    def change(document):
+        document["classes"] = {"dtype": "int64", "labels": classes}
+        document["loss"] = document["loss"] if with_loss else None
+
+    with pytest.raises(ModelFormatError, match=f"classes: {reason}"):
+        archive.loads(forge(MODELS[name], change))
+
+
+@pytest.mark.parametrize(
+    ("name", "loss", "kind"),
+    [("binary", "squared", "classifier"), ("regressor", "logistic", "regressor")],
+)
+def test_a_loss_of_another_task_is_refused(name, loss, kind):
+    stored = {"name": loss, "parameters": {}}
+    with pytest.raises(ModelFormatError, match=f"loss: '{loss}' is not a loss of a {kind}"):
+        archive.loads(forge(MODELS[name], lambda document: document.update(loss=stored)))
+
+
+@pytest.mark.parametrize("field", ["format", "parameters", "best_score", "classes"])
+@pytest.mark.parametrize("depth", [60, 300, 900, 100_000])
+def test_a_document_that_is_nested_deeply_is_refused_before_it_is_walked(field, depth):
+    mark = "a place for what json.dumps would not write"
+    data = forge(MODELS["softmax"], lambda document: document.update({field: mark}))
+    length = int.from_bytes(data[:8], "little")
+    nested = b'{\\"list\\":[' * depth + b"]}" * depth
+    header = data[8 : 8 + length].replace(b'\\"' + mark.encode() + b'\\"', nested)
+    assert len(header) > length
+    header += b" " * (-len(header) % 8)
+    body = len(header).to_bytes(8, "little") + header + data[8 + length : -32]
+    with pytest.raises(ModelFormatError, match="header: .*nested"):
+        archive.loads(body + hashlib.sha256(body).digest())
+
+
 def test_a_missing_or_unknown_field_is_named():
     with pytest.raises(ModelFormatError, match="seed: missing"):
         archive.loads(forge(MODELS["softmax"], lambda document: document.pop("seed")))

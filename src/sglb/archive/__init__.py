@@ -24,6 +24,7 @@ from sglb.archive.laws import (
     Arrays,
     check_agreement,
     check_document,
+    check_nesting,
     check_shapes,
     check_trees,
 )
@@ -160,12 +161,15 @@ def _open(data: bytes) -> tuple[dict[str, Any], Arrays]:
     try:
         header = json.loads(data[8 : 8 + length])
         document = json.loads(header["__metadata__"]["sglb"])
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         raise ModelFormatError("header", "cannot be read; not a model file of sglb") from error
+    except RecursionError as error:
+        raise ModelFormatError("header", "nested too deeply to be read") from error
     if hashlib.sha256(data[:-DIGEST_BYTES]).digest() != data[-DIGEST_BYTES:]:
         raise ModelFormatError("sha256", "the digest does not fit; the file is damaged")
     if not isinstance(document, dict):
         raise ModelFormatError("header", "the document is not a JSON object")
+    check_nesting(document)
     try:
         arrays = load(data)
     except (SafetensorError, ValueError, TypeError, KeyError) as error:

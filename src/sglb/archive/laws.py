@@ -19,6 +19,7 @@ FORMAT_VERSION = 2  # 1 had no categorical columns; it is still read
 NOISE_VERSION = 1  # how (seed, step, role, output, index) becomes a normal
 MOST_DEPTH = 16
 DIGEST_BYTES = 32
+MOST_NESTING = 50  # a parameter is a list or a dict of numbers and labels at most
 
 # Shapes: F features, B borders, T trees, D depth, L = 2^D leaves, K outputs, H the digest's bytes.
 ARRAYS: Mapping[str, tuple[type[np.generic], str]] = {
@@ -106,6 +107,17 @@ FIELDS: Mapping[str, Callable[[Any], bool]] = {
 }
 
 
+def check_nesting(document: Any) -> None:
+    """Refuse what is nested too deeply for code that walks it by calling itself."""
+    level, depth = [document], 0
+    while level:
+        depth += 1
+        if depth > MOST_NESTING:
+            raise ModelFormatError("header", f"the document is nested deeper than {MOST_NESTING}")
+        parts = [list(one.values()) if isinstance(one, dict) else one for one in level]
+        level = [item for part in parts if isinstance(part, list) for item in part]
+
+
 def check_document(document: Mapping[str, Any]) -> None:
     """Check that every field is there and is what it must be."""
     version = document.get("version")
@@ -185,10 +197,13 @@ def check_agreement(
     if (classes is None) != (document["kind"] == "regressor"):
         raise ModelFormatError("classes", f"do not fit a {document['kind']}")
     outputs = sizes["K"]
-    if classes is not None and len(classes) > max(outputs, 2):
+    # Up to two classes have one output or two, more have one each.
+    if classes is not None and max(len(classes), 2) != max(outputs, 2):
         raise ModelFormatError("classes", f"{len(classes)} classes for {outputs} outputs")
     if loss is not None and loss.n_outputs != outputs:
         raise ModelFormatError("loss", f"{loss.name!r} does not have {outputs} outputs")
+    if loss is not None and (loss.task == "regression") != (classes is None):
+        raise ModelFormatError("loss", f"{loss.name!r} is not a loss of a {document['kind']}")
     best, results = document["best_iteration"], document["evals_result"].values()
     steps = max((len(scores) for result in results for scores in result.values()), default=0)
     if best is not None and best > steps:

@@ -189,6 +189,35 @@ def test_a_pickle_keeps_a_users_loss():
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
 
 
+def test_numbers_of_numpy_are_stored_as_plain_numbers(tmp_path):
+    path = tmp_path / "m.sglb"
+    sampler = Langevin(np.float32(0.25), np.float64(1e-3), np.int64(0), np.longdouble(0.5))
+    parameters = {
+        "sampler": sampler,
+        "n_estimators": np.int64(5),
+        "max_depth": np.uint8(3),
+        "random_strength": np.float32(0.5),
+        "categorical_features": np.array([False, False, True]),
+        "random_state": np.int32(7),
+        "verbose": np.int64(0),
+    }
+    whole = np.column_stack([X[:, 0], X[:, 2], CLASSES])
+    model = SGLBClassifier(**parameters, class_weight={np.int64(0): np.float32(2), 1: np.int8(3)})
+    model.fit(whole, (CLASSES > 0).astype(np.int64)).save(path)
+    again = load(path)
+    assert again.sampler == Langevin(0.25, 1e-3, 0, 0.5)
+    assert {type(value) for value in vars(again.sampler).values()} <= {int, float}
+    assert again.class_weight == {0: 2.0, 1: 3}
+    assert again.categorical_features == [False, False, True]
+    for name in ("n_estimators", "max_depth", "random_strength", "random_state"):
+        value = getattr(again, name)
+        assert value == parameters[name]
+        assert type(value) in (int, float)
+    np.testing.assert_array_equal(again.predict_raw(whole), model.predict_raw(whole))
+    again.save(tmp_path / "again.sglb")
+    assert path.read_bytes() == (tmp_path / "again.sglb").read_bytes()
+
+
 def test_labels_that_json_cannot_hold_are_refused_when_saving(tmp_path):
     model = SGLBClassifier(**FAST).fit(X, CLASSES)
     model._model.__dict__["classes"] = np.array([b"a", b"b", b"c"])
@@ -306,14 +335,16 @@ def test_forging_without_a_change_is_accepted():
         ("residual_variance", -1),
         ("best_iteration", 5),
         ("best_score", "good"),
+        ("best_score", {"list": []}),
         ("evals_result", {"a": 1}),
+        ("evals_result", {"a": {"auc": ["good"]}}),
     ],
 )
 def test_a_forged_document_is_refused_by_its_field(field, value):
     data = forge(MODELS["softmax"], lambda document: document.update({field: value}))
     with pytest.raises(ModelFormatError) as error:
         archive.loads(data)
-    assert error.value.field in (field, "classes", "loss", "parameters")
+    assert error.value.field in (field, "classes", "loss", "parameters", "evals_result")
     assert error.value.field in str(error.value)
 
 
@@ -356,7 +387,7 @@ def test_a_document_that_is_nested_deeply_is_refused_before_it_is_walked(field, 
     assert len(header) > length
     header += b" " * (-len(header) % 8)
     body = len(header).to_bytes(8, "little") + header + data[8 + length : -32]
-    with pytest.raises(ModelFormatError, match="header: .*nested"):
+    with pytest.raises(ModelFormatError, match=r"header: .*nested"):
         archive.loads(body + hashlib.sha256(body).digest())
 
 

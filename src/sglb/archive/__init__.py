@@ -15,7 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from sglb.archive.arguments import each_score, live, live_labels, plain, plain_labels, plain_loss
+from sglb.archive.arguments import (
+    each_score,
+    live,
+    live_labels,
+    live_score,
+    plain,
+    plain_labels,
+    plain_loss,
+)
 from sglb.archive.laws import (
     ARRAYS,
     DIGEST_BYTES,
@@ -95,16 +103,17 @@ def loads(data: bytes) -> Model:
     encoding = storage.unpack(document["categories"], arrays)
     check_agreement(document, loss, classes, encoding, sizes)
     bins = Bins(arrays["thresholds"], arrays["n_thresholds"])
-    plain = {name: document[name] for name in _PLAIN_FIELDS}
+    best = document["best_score"]
+    unchanged = {name: document[name] for name in _PLAIN_FIELDS}
     return Model(
         parameters={name: live(value) for name, value in document["parameters"].items()},
         loss=loss,
         ensemble=Ensemble.from_arrays(bins, arrays["offset"], arrays),
         encoding=encoding,
         classes=classes,
-        best_score=live(document["best_score"]),
-        evals_result=each_score(live, document["evals_result"]),
-        **plain,
+        best_score=None if best is None else live_score(best),
+        evals_result=each_score(live_score, document["evals_result"]),
+        **unchanged,
     )
 
 

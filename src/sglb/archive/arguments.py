@@ -24,18 +24,21 @@ def plain_loss(loss: Loss) -> dict[str, Any]:
 
 def plain(value: Any) -> Any:
     """Turn a constructor argument into JSON; what has no such form is named and lost."""
-    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, np.generic):  # item() of a long double is a long double
+        value = float(value) if isinstance(value, np.floating) else value.item()
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else {"number": repr(value)}
-    if isinstance(value, list | tuple | np.ndarray):
+    if isinstance(value, list | tuple):
         return {"list": [plain(item) for item in value]}
     if isinstance(value, Mapping):
         return {"pairs": [[plain(key), plain(item)] for key, item in value.items()]}
     for name, sampler in SAMPLERS.items():
         if type(value) is sampler:
-            arguments = {one.name: getattr(value, one.name) for one in fields(sampler)}
+            arguments = {one.name: plain(getattr(value, one.name)) for one in fields(sampler)}
             return {"sampler": name, "arguments": arguments}
     if isinstance(value, Loss) and not isinstance(value, UserLoss):
         return {"loss": plain_loss(value)}
@@ -55,7 +58,7 @@ def live(value: Any) -> Any:
             case {"pairs": list() as pairs}:
                 return {live(key): live(item) for key, item in pairs}
             case {"sampler": str() as name, "arguments": dict() as arguments}:
-                return SAMPLERS[name](**arguments)
+                return SAMPLERS[name](**{key: live(item) for key, item in arguments.items()})
             case {"loss": dict() as loss}:
                 return get_loss(loss["name"], **loss["parameters"])
             case {"lost": str()}:
@@ -63,6 +66,14 @@ def live(value: Any) -> Any:
     except (TypeError, ValueError, KeyError) as error:
         raise ModelFormatError("parameters", str(error)) from error
     raise ModelFormatError("parameters", f"{value!r} is not known")
+
+
+def live_score(value: Any) -> Any:
+    """Turn JSON back into a score, a number."""
+    score = live(value)
+    if not isinstance(score, int | float):
+        raise ModelFormatError("evals_result", f"{value!r} is not a score")
+    return score
 
 
 def each_score(turn: Callable[[Any], Any], result: Mapping[str, Mapping[str, Any]]) -> Any:

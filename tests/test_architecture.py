@@ -25,7 +25,7 @@ FLOORS = [
     {"callbacks", "ensemble", "losses", "metrics", "samplers", "structure"},
     {"training_set"},
     {"bins", "categories"},
-    {"datasets", "frame", "labels", "tables"},
+    {"datasets", "frame", "labels", "tables", "targets"},
     {"_core", "errors", "files"},
 ]
 

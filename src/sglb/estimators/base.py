@@ -21,7 +21,7 @@ from sglb.boosting import LeafRule, boost
 from sglb.callbacks import Callback, EarlyStopping, EvaluationSet, History, Progress, user_shape
 from sglb.ensemble import Ensemble, States
 from sglb.estimators.rows import Rows, average, encode_rows
-from sglb.frame import Features, read_features, read_numbers, read_weight
+from sglb.frame import Features, read_features
 from sglb.losses import Loss
 from sglb.losses.links import Link
 from sglb.losses.minimisers import spread
@@ -31,6 +31,7 @@ from sglb.posterior import virtual_states
 from sglb.samplers import Sampler
 from sglb.settings import Settings, check_parameters, n_threads, resolve
 from sglb.structure import GreedySearch
+from sglb.targets import read_numbers, read_weight
 from sglb.training_set import TrainingSet
 
 Array = NDArray[Any]

@@ -1,5 +1,6 @@
 """Tables on their way in: what passes untouched, what is refused and how."""
 
+import functools
 import warnings
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 import scipy.sparse
 from sklearn.base import BaseEstimator
 
+from sglb import SGLBClassifier, SGLBRegressor
 from sglb.frame import read_features
 
 NAN = float("nan")
@@ -53,6 +55,56 @@ def test_an_array_of_numbers_passes_untouched(dtype):
     assert read(x) is x
     strided = np.ones((6, 4), dtype=dtype)[::2, ::2]
     assert np.shares_memory(read(strided), strided)
+
+
+def packed(n_rows, kind):
+    """Records that lie without a gap behind a byte: no field is where its type should be."""
+    records = np.zeros(n_rows, dtype=[("odd", "i1"), ("x", kind, 2), ("y", kind), ("weight", kind)])
+    records["x"] = np.arange(2 * n_rows).reshape(n_rows, 2)
+    records["y"] = np.arange(n_rows) % 2
+    records["weight"] = 1 + np.arange(n_rows) % 3
+    return records
+
+
+@pytest.mark.parametrize("kind", ["f4", "f8", "i2", "i4", "i8", "u8"])
+@pytest.mark.parametrize("spec", ["from_dtype", [1]])
+def test_fields_of_packed_records_are_copied(kind, spec):
+    x = packed(5, kind)["x"]
+    assert not x.flags.aligned
+    assert x.strides[0] % x.itemsize
+    fitted = Reader(spec).fit(x)
+    for values, labels in (
+        (fitted.values_, fitted.features_.labels),
+        (fitted.read(x), fitted.read_all(x).labels),
+    ):
+        assert values.flags.aligned
+        assert values.dtype == x.dtype
+        assert np.array_equal(values, x[:, : values.shape[1]])
+        assert [spelled(one) for one in labels] == [["1", "3", "5", "7", "9"]][: len(labels)]
+
+
+@pytest.mark.parametrize("kind", ["f4", "f8", "i4", "i8"])
+@pytest.mark.parametrize("estimator", [SGLBClassifier, SGLBRegressor])
+def test_fields_of_packed_records_give_the_model_of_their_copies(estimator, kind):
+    records = packed(60, kind)
+    x, y, weight = records["x"], records["y"], records["weight"]
+    assert not any(field.flags.aligned for field in (x, y, weight))
+    plain = x.copy()
+    make = functools.partial(estimator, n_estimators=5, random_state=0)
+    crooked = make().fit(x, y, weight, eval_set=[(x, y, weight)])
+    straight = make().fit(plain, y.copy(), weight.copy(), eval_set=[(plain, y.copy())])
+    expected = straight.predict_raw(plain)
+    assert np.array_equal(crooked.predict_raw(x), expected)
+    assert np.array_equal(crooked.predict_raw(x[:1]), expected[:1])
+    assert np.array_equal(crooked.predict(x), straight.predict(plain))
+    staged = (
+        list(model.staged_predict_raw(some)) for model, some in ((crooked, x), (straight, plain))
+    )
+    assert np.array_equal(*staged)
+    for one, other in zip(
+        crooked.predict_uncertainty(x), straight.predict_uncertainty(plain), strict=True
+    ):
+        assert np.array_equal(one, other)
 
 
 @pytest.mark.parametrize(

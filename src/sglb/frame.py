@@ -88,6 +88,7 @@ def _is_ready(estimator: Any, X: Any) -> bool:
         type(X) is np.ndarray
         and X.ndim == 2
         and X.dtype in READY_DTYPES
+        and X.flags.aligned
         and X.shape[1] == estimator.n_features_in_
         and not hasattr(estimator, "feature_names_in_")  # else scikit-learn warns of names missing
     )
@@ -117,7 +118,7 @@ def _read_array(estimator: Any, X: Any, reset: bool, categorical: Any) -> Featur
     """Read an array or nested lists: numbers as they are, objects and text column by column."""
     X = _keep_objects(X)
     if not (isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OUS"):
-        values = validate_data(estimator, X, reset=reset, **_checks(reset))
+        values = _readable(validate_data(estimator, X, reset=reset, **_checks(reset)))
         mask = _chosen(categorical, None, np.zeros(values.shape[1], dtype=bool))
         if not mask.any():
             return Features(values, (), mask)
@@ -300,11 +301,15 @@ def _check_names(estimator: Any, X: Any, names: list[Any], *, reset: bool) -> No
 
 
 def _readable(values: Array) -> Array:
-    """Return the array in a type of the kernels: native float32/float64, integers, booleans."""
+    """Return the array in a type of the kernels: native float32/float64, integers, booleans.
+
+    A field of packed records does not lie where its type must lie, and its rows are no whole number
+    of values apart: it is copied.
+    """
     dtype = values.dtype.newbyteorder("=")
     if dtype.kind == "f" and dtype not in (np.float32, np.float64):
         dtype = np.dtype(np.float32 if dtype.itemsize < 4 else np.float64)
-    return values.astype(dtype, copy=False)
+    return values.astype(dtype, copy=not values.flags.aligned)
 
 
 def _refuse_infinity(values: Array, columns: Any) -> None:

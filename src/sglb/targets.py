@@ -61,9 +61,10 @@ def read_weight(weight: Any, values: Any, name: str = "sample_weight") -> Floats
     """Return the weights of the rows of X as float64: finite, not negative, not all zero."""
     if weight is None:
         return None
-    checked: Floats = check_array(
+    given: Floats = check_array(
         weight, ensure_2d=False, dtype=np.float64, ensure_all_finite=False, input_name=name
     )
+    checked = np.require(given, requirements=["C", "A"])  # a field of packed records is copied
     if checked.shape != (len(values),):
         raise ValueError(
             f"{name} must have shape ({len(values)},), one number a row of X; "

@@ -43,6 +43,7 @@ DOORS = {
     ("datasets", "tables"),
     ("categories", "bins"),
     ("frame", "labels"),
+    ("targets", "frame"),
 }
 
 # Each of these can be replaced without a look at the others.

@@ -316,6 +316,15 @@ def test_dates_and_times_are_refused_by_name_with_advice(column, spec):
         read(table, spec)
 
 
+@pytest.mark.parametrize("dtype", ["datetime64[D]", "datetime64[ns]", "timedelta64[s]"])
+def test_an_array_of_dates_is_refused_with_advice(dtype):
+    dates = np.arange(6).reshape(3, 2).astype(dtype)
+    fitted = Reader().fit(np.ones((3, 2)))
+    for look in (read, fitted.read):
+        with pytest.raises(ValueError, match=r"^X is of type \w+64\[.*give numbers instead"):
+            look(dates)
+
+
 def test_dates_among_objects_are_refused_by_column():
     table = np.array([["a", pd.Timestamp("2020-01-01")], ["b", pd.Timestamp("2020-01-02")]], object)
     with pytest.raises(ValueError, match="column 1 cannot be categorical"):

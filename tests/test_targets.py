@@ -1,5 +1,8 @@
 """Targets and weights on their way in: what they become, what is refused and how."""
 
+from decimal import Decimal
+from fractions import Fraction
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -10,6 +13,7 @@ from sklearn.exceptions import DataConversionWarning
 from sglb.targets import read_labels, read_numbers, read_weight
 
 NAN = float("nan")
+X3 = np.ones((3, 1))
 
 
 class Reader(BaseEstimator):
@@ -41,6 +45,69 @@ def test_a_target_of_text_is_no_regression_target():
         read_numbers(Reader(), ["1", "2"], 2)
 
 
+DAYS = np.datetime64("2024-02-28") + np.arange(3)
+
+
+@pytest.mark.parametrize(
+    "dates",
+    [
+        DAYS,
+        DAYS - DAYS[0],
+        pd.Series(DAYS),
+        pd.Series(DAYS).dt.tz_localize("UTC"),
+        pl.Series(DAYS),
+        DAYS.astype(object),
+        np.array(list(DAYS), dtype=object),
+        pd.Series(DAYS - DAYS[0]),
+    ],
+)
+def test_dates_are_neither_a_regression_target_nor_weights(dates):
+    for name, look in (
+        ("y", lambda: read_numbers(Reader(), dates, 3)),
+        ("weight of a", lambda: read_weight(dates, X3, "weight of a")),
+    ):
+        with pytest.raises(
+            ValueError, match=f"^{name} (is of type|must be numbers; row 0 is)"
+        ) as e:
+            look()
+        assert "give numbers instead" in str(e.value)
+
+
+@pytest.mark.parametrize(
+    ("value", "word"),
+    [
+        ("abc", "'abc'"),
+        ("1.5", "'1.5'"),
+        (b"1.5", "b'1.5'"),
+        (None, "None"),
+        (pd.NA, "<NA>"),
+        (1j, "1j"),
+        ([1, 2], r"\[1, 2\]"),
+        (10**400, "1000"),
+    ],
+)
+def test_what_is_no_number_among_objects_is_refused_with_its_row(value, word):
+    mixed = np.empty(3, dtype=object)
+    mixed[:] = [0.5, 1, 2.0]
+    mixed[1] = value
+    with pytest.raises(ValueError, match=f"^y must be numbers; row 1 is {word}"):
+        read_numbers(Reader(), mixed, 3)
+    with pytest.raises(ValueError, match=f"^sample_weight must be numbers; row 1 is {word}"):
+        read_weight(mixed, X3)
+
+
+def test_text_in_a_list_of_numbers_is_refused_with_its_row():
+    with pytest.raises(ValueError, match=r"^y must be numbers; row 2 is '3'"):
+        read_numbers(Reader(), [1.0, 2.0, "3"], 3)
+    with pytest.raises(ValueError, match=r"^sample_weight must be numbers; row 2 is '3'"):
+        read_weight([1.0, 2.0, "3"], X3)
+
+
+def test_numbers_of_any_kind_among_objects_are_read():
+    mixed = np.array([True, Decimal("2.5"), np.float32(3), Fraction(1, 4)], dtype=object)
+    assert read_numbers(Reader(), mixed, 4).tolist() == [1.0, 2.5, 3.0, 0.25]
+
+
 def test_a_target_of_another_length_is_refused():
     with pytest.raises(ValueError, match="X has 3 rows but y has 2"):
         read_numbers(Reader(), [1, 2], 3)
@@ -61,9 +128,6 @@ def test_a_target_of_one_column_is_read_with_a_warning():
 def test_a_continuous_target_has_no_labels():
     with pytest.raises(ValueError, match="Unknown label type"):
         read_labels(Reader(), [0.5, 1.5, 2.25], 3)
-
-
-X3 = np.ones((3, 1))
 
 
 @pytest.mark.parametrize(

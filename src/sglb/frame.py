@@ -116,7 +116,8 @@ def _as_frame(X: Any) -> Any:
 
 def _read_array(estimator: Any, X: Any, reset: bool, categorical: Any) -> Features:
     """Read an array or nested lists: numbers as they are, objects and text column by column."""
-    X = _keep_objects(X)
+    X = keep_objects(X)
+    _refuse_dates(X)
     if not (isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OUS"):
         values = _readable(validate_data(estimator, X, reset=reset, **_checks(reset)))
         mask = _chosen(categorical, None, np.zeros(values.shape[1], dtype=bool))
@@ -140,7 +141,13 @@ def _read_array(estimator: Any, X: Any, reset: bool, categorical: Any) -> Featur
     return Features(checked, labels, mask)
 
 
-def _keep_objects(X: Any) -> Any:
+def _refuse_dates(X: Any) -> None:
+    """Refuse an array of dates: its numbers depend on its unit."""
+    if isinstance(X, np.ndarray) and X.dtype.kind in "mM":
+        raise ValueError(f"X is of type {X.dtype}; {DATE_ADVICE}")
+
+
+def keep_objects(X: Any, n_axes: int = 2) -> Any:
     """Return nested lists that hold text as an array of objects: NumPy would make all of it text.
 
     What is not a rectangle is left to scikit-learn's words.
@@ -149,7 +156,7 @@ def _keep_objects(X: Any) -> Any:
         return X
     try:
         array = np.asarray(X)
-        if array.dtype.kind in "USO" and array.ndim == 2:
+        if array.dtype.kind in "USO" and array.ndim == n_axes:
             return np.array(X, dtype=object)
     except ValueError:
         pass

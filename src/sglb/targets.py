@@ -3,6 +3,7 @@
 Numbers become float64, labels keep their type. What is neither is refused with its first row named.
 """
 
+from datetime import date, time, timedelta
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,12 @@ from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
+from sglb.frame import DATE_ADVICE, keep_objects
+
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
+
+DATES = (date, time, timedelta, np.datetime64, np.timedelta64)
 
 
 def _read_vector(estimator: Any, y: Any, n_rows: int) -> Array:
@@ -36,12 +41,35 @@ def _refuse_first(bad: NDArray[np.bool_], name: str, values: Array, wanted: str)
 
 def read_numbers(estimator: Any, y: Any, n_rows: int) -> Floats:
     """Return a regression target as float64."""
-    vector = _read_vector(estimator, y, n_rows)
-    if vector.dtype.kind in "US" or any(isinstance(value, str) for value in vector[:1]):
-        raise ValueError(f"y must be numbers; row 0 is {vector[0]!r}")
-    numbers = vector.astype(np.float64)
+    numbers = _as_numbers(_read_vector(estimator, keep_objects(y, 1), n_rows), "y")
     _refuse_first(~np.isfinite(numbers), "y", numbers, "finite")
     return numbers
+
+
+def _as_numbers(vector: Array, name: str) -> Floats:
+    """Return a vector as float64, in the layout that the kernels read.
+
+    NumPy would take text for the number it spells and dates for their distance from 1970.
+    """
+    if vector.dtype.kind in "mM":
+        raise ValueError(f"{name} is of type {vector.dtype}; {DATE_ADVICE}")
+    if vector.dtype.kind in "OUS":
+        for row, value in enumerate(vector.tolist()):
+            if not _is_number(value):
+                advice = f"; {DATE_ADVICE}" if isinstance(value, DATES) else ""
+                raise ValueError(f"{name} must be numbers; row {row} is {value!r}{advice}")
+    # Fields of packed records are copied.
+    return np.require(vector, dtype=np.float64, requirements=["C", "A"])
+
+
+def _is_number(value: Any) -> bool:
+    if isinstance(value, (str, bytes, *DATES)):
+        return False
+    try:
+        float(value)
+    except (TypeError, ValueError, OverflowError):
+        return False
+    return True
 
 
 def read_labels(estimator: Any, y: Any, n_rows: int) -> Array:
@@ -61,15 +89,18 @@ def read_weight(weight: Any, values: Any, name: str = "sample_weight") -> Floats
     """Return the weights of the rows of X as float64: finite, not negative, not all zero."""
     if weight is None:
         return None
-    given: Floats = check_array(
-        weight, ensure_2d=False, dtype=np.float64, ensure_all_finite=False, input_name=name
+    given = check_array(
+        keep_objects(weight, 1),
+        ensure_2d=False,
+        dtype=None,
+        ensure_all_finite=False,
+        input_name=name,
     )
-    checked = np.require(given, requirements=["C", "A"])  # a field of packed records is copied
-    if checked.shape != (len(values),):
+    if given.shape != (len(values),):
         raise ValueError(
-            f"{name} must have shape ({len(values)},), one number a row of X; "
-            f"it has {checked.shape}"
+            f"{name} must have shape ({len(values)},), one number a row of X; it has {given.shape}"
         )
+    checked = _as_numbers(given, name)
     _refuse_first(~np.isfinite(checked), name, checked, "finite")
     _refuse_first(checked < 0.0, name, checked, "at least 0")
     if len(checked) and not checked.any():

@@ -283,6 +283,22 @@ def test_numbers_that_are_not_whole_and_very_large_ones_keep_their_labels():
     assert words(pl.DataFrame({"a": [True, None, False]}), [0]) == [["1", None, "0"]]
 
 
+def test_a_fraction_that_float32_rounds_has_the_label_of_what_it_became():
+    single = np.array([[0.1], [0.5], [2**24]], dtype=np.float32)
+    labels = [["0.10000000149011612", "0.5", str(2**24)]]
+    for table in (
+        single,
+        single.astype(np.float64),
+        np.array([[value] for value in single[:, 0]], dtype=object),
+        pl.DataFrame({"a": single[:, 0]}),
+        pd.DataFrame({"a": single[:, 0]}),
+        pd.DataFrame({"a": pd.Categorical(single[:, 0])}),
+        pa.table({"a": single[:, 0]}),
+    ):
+        assert words(table, [0]) == labels
+    assert words([[0.1], [0.5], [2**24]], [0]) == [["0.1", "0.5", str(2**24)]]
+
+
 def test_text_is_not_a_missing_value_whatever_it_says():
     assert words([["None"], ["nan"], [""], [None], [NAN]]) == [["None", "nan", "", None, None]]
 

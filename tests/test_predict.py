@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import reference
+import reference_bins
+import reference_leaves
 from problems import BLOCK_SIZES, THREADS, generators, make_table, make_trees
 from sglb import _core
 from sglb.bins import Bins
@@ -46,13 +47,13 @@ def test_predictions_equal_their_twin_bit_for_bit(
     rng, n_rows, n_features, n_trees, max_depth, n_outputs
 ):
     x, bins, trees, out = make_case(rng, n_rows, n_features, n_trees, max_depth, n_outputs)
-    expected = reference.predict(x, bins.thresholds, bins.n_thresholds, *trees, out)
+    expected = reference_leaves.predict(x, bins.thresholds, bins.n_thresholds, *trees, out)
     assert np.array_equal(predict(x, bins, trees, out), expected)
 
 
 def test_the_deepest_trees_equal_their_twin():
     x, bins, trees, out = make_case(np.random.default_rng(0), 300, 5, 3, 16, 2, max_bins=255)
-    expected = reference.predict(x, bins.thresholds, bins.n_thresholds, *trees, out)
+    expected = reference_leaves.predict(x, bins.thresholds, bins.n_thresholds, *trees, out)
     assert np.array_equal(predict(x, bins, trees, out), expected)
 
 
@@ -72,7 +73,7 @@ def test_the_layout_of_a_table_does_not_matter(dtype):
     bins = Bins.fit(x, 16)
     trees = make_trees(rng, bins.n_codes, 20, 4, 2)
     out = np.zeros((2, 600))
-    expected = reference.predict_codes(bins.encode(x), *trees, out)
+    expected = reference_leaves.predict_codes(bins.encode(x), *trees, out)
     for view in (x, np.asfortranarray(x), np.repeat(x, 2, axis=0)[::2], x[::-1].copy()[::-1]):
         assert np.array_equal(predict(view, bins, trees, out), expected)
 
@@ -139,7 +140,9 @@ def test_values_that_single_precision_cannot_tell_apart_get_their_codes(kind, n_
     bins = Bins.fit(values, 255)
     x = np.random.default_rng(0).choice(values, n_rows)
     assert np.array_equal(codes_by_prediction(x, bins), bins.encode(x)[0])
-    assert np.array_equal(bins.encode(x), reference.encode(x, bins.thresholds, bins.n_thresholds))
+    assert np.array_equal(
+        bins.encode(x), reference_bins.encode(x, bins.thresholds, bins.n_thresholds)
+    )
 
 
 def test_shapes_and_trees_that_do_not_fit_are_refused():

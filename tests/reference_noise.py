@@ -6,6 +6,16 @@ from sglb import _core
 
 STRUCTURE, LEAF, SUBSAMPLE, ROWS, SCORE, PERMUTATION, CHAIN, TEST, THRESHOLDS = range(9)
 
+# Counter, key and words of the authors' implementation (Random123, kat_vectors, philox4x32 10).
+KNOWN_ANSWERS = [
+    ("00000000 00000000 00000000 00000000", "00000000 00000000",
+     "6627e8d5 e169c58d bc57ac4c 9b00dbd8"),
+    ("ffffffff ffffffff ffffffff ffffffff", "ffffffff ffffffff",
+     "408f276d 41c83b0e a20bc7c6 6d5451fd"),
+    ("243f6a88 85a308d3 13198a2e 03707344", "a4093822 299f31d0",
+     "d16cfe09 94fdcceb 5001e420 24126ea1"),
+]  # fmt: skip
+
 
 def philox(counter, key, bits=32):
     """Philox4x32-10 (Salmon et al., 2011): four words from a counter of four and a key of two.

@@ -29,18 +29,7 @@ def normals(seed, step, role, output, first, n, n_threads=1):
     return out
 
 
-# Counter, key and words of the authors' implementation (Random123, kat_vectors, philox4x32 10).
-KNOWN_ANSWERS = [
-    ("00000000 00000000 00000000 00000000", "00000000 00000000",
-     "6627e8d5 e169c58d bc57ac4c 9b00dbd8"),
-    ("ffffffff ffffffff ffffffff ffffffff", "ffffffff ffffffff",
-     "408f276d 41c83b0e a20bc7c6 6d5451fd"),
-    ("243f6a88 85a308d3 13198a2e 03707344", "a4093822 299f31d0",
-     "d16cfe09 94fdcceb 5001e420 24126ea1"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("counter", "key", "answer"), KNOWN_ANSWERS)
+@pytest.mark.parametrize(("counter", "key", "answer"), reference_noise.KNOWN_ANSWERS)
 def test_words_are_the_known_answers_of_philox(counter, key, answer):
     c, k, expected = ([int(word, 16) for word in text.split()] for text in (counter, key, answer))
     assert reference_noise.philox(c, k) == tuple(expected)

@@ -1,5 +1,6 @@
-"""Plain NumPy twins of every kernel and of the whole step: the executable specification.
+"""Plain NumPy twins of the structure search and of the whole step: the executable specification.
 
+Twins of the other kernels lie beside it, a file a room: reference_noise.py, reference_bins.py, ...
 Written straight from the formulas, one candidate and one tree at a time. Where a kernel counts in
 integers or adds floats in a stated order, its twin gives the same bits; leaf values, whose sums a
 kernel keeps in fixed point, agree to rounding.
@@ -9,267 +10,23 @@ Shapes: N rows, F features, K outputs, D depth, T trees, S stride of a row of co
 
 import math
 from dataclasses import dataclass
-from functools import cache
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
-from sglb import _core
-
-STRUCTURE, LEAF, SUBSAMPLE, ROWS, SCORE, PERMUTATION, CHAIN, TEST, THRESHOLDS = range(9)
-
-# ---------------------------------------------------------------------------------------- noise
-
-
-def philox(counter, key, bits=32):
-    """Philox4x32-10 (Salmon et al., 2011): four words from a counter of four and a key of two.
-
-    With bits=64 it is Philox4x64-10, the generator NumPy has.
-    """
-    multipliers, weyl = {
-        32: ((0xD2511F53, 0xCD9E8D57), (0x9E3779B9, 0xBB67AE85)),
-        64: (
-            (0xD2E7470EE14C6C93, 0xCA5A826395121157),
-            (0x9E3779B97F4A7C15, 0xBB67AE8584CAA73B),
-        ),
-    }[bits]
-    mask = (1 << bits) - 1
-    c0, c1, c2, c3 = counter
-    k0, k1 = key
-    for _ in range(10):
-        a, b = multipliers[0] * c0, multipliers[1] * c2
-        c0, c1, c2, c3 = b >> bits ^ c1 ^ k0, b & mask, a >> bits ^ c3 ^ k1, a & mask
-        k0, k1 = k0 + weyl[0] & mask, k1 + weyl[1] & mask
-    return c0, c1, c2, c3
-
-
-def words(seed, step, role, output, first, n):
-    """(n, 4) uint32: words of the counters first, first + 1, ... of one stream."""
-    low = 0xFFFFFFFF
-    key = seed & low, seed >> 32
-    out = np.empty((n, 4), dtype=np.uint32)
-    for i in range(n):
-        index = first + i
-        out[i] = philox((index & low, index >> 32, step, role | output << 8), key)
-    return out
-
-
-def unit(word):
-    """32 bits to [0, 1)."""
-    return word.astype(np.float64) / 2.0**32
-
-
-def normals(seed, step, role, output, first, n):
-    """Box-Muller: sqrt(-2 ln u) times cos(2 pi v) or, for odd numbers, sin(2 pi v); u never 0.
-
-    Numbers 2 i and 2 i + 1 share the words of counter i.
-    """
-    index = np.arange(first, first + n, dtype=np.uint64)
-    first_pair = first // 2
-    w = words(seed, step, role, output, first_pair, (first + n + 1) // 2 - first_pair)
-    w = w[(index // 2 - np.uint64(first_pair)).astype(np.intp)]
-    radius = np.sqrt(-2.0 * np.log(unit(w[:, 0]) + 2.0**-33))
-    angle = 2 * np.pi * unit(w[:, 1])
-    return radius * np.where(index % 2 == 0, np.cos(angle), np.sin(angle))
-
-
-def rounding_offsets(seed, step, output, n):
-    """Uniform numbers that rows 0 .. n-1 are rounded by: word 2 or 3 of their normal's counter."""
-    w = words(seed, step, STRUCTURE, output, 0, (n + 1) // 2)
-    return (w[:, 2:].reshape(-1)[:n] >> 8) / 2.0**24
-
-
-def core_normals(seed, step, role, output, n):
-    """The kernel's own normals 0 .. n-1, for twins whose result hangs on the last bit."""
-    out = np.empty(n)
-    _core.normals(seed, step, role, output, 0, out, 1)
-    return out
-
-
-def structure_normals(seed, step, output, n):
-    """The kernel's noise of rows 0 .. n-1 in the search of a structure, in single precision."""
-    out = np.empty(n, dtype=np.float32)
-    _core.normals_single(seed, step, STRUCTURE, output, 0, out)
-    return out.astype(np.float64)
-
-
-def stretch_points(n_rows, points):
-    """The row at a point, a word, of each of len(points) equal stretches of 0..n_rows, in 32.32
-    fixed point.
-    """
-    length = (n_rows << 32) // len(points) if len(points) else 0
-    whole, part = length >> 32, length & 0xFFFFFFFF
-    rows = [
-        (k * length + whole * u + (part * u >> 32)) >> 32 for k, u in enumerate(points.tolist())
-    ]
-    return np.array(rows, dtype=np.uint32)
-
-
-def subsample(gradient, rate, seed, step):
-    """gradient (K, N): each row kept with probability `rate` and divided by it."""
-    kept = unit(words(seed, step, SUBSAMPLE, 0, 0, gradient.shape[1])[:, 0]) < rate
-    return gradient * np.where(kept, 1.0 / rate, 0.0)
-
-
-# ----------------------------------------------------------------------------------------- bins
-
-
-def logarithm(x):
-    """ln x by 2 artanh((m - 1) / (m + 1)) + e ln 2, every operation as the core has it.
-
-    Gains of cuts can tie, then the last bit of a logarithm decides.
-    """
-    m, e = math.frexp(x)  # m in [1/2, 1)
-    if m < math.sqrt(0.5):
-        m, e = 2 * m, e - 1
-    s = (m - 1.0) / (m + 1.0)
-    z = s * s
-    p = 1.0 / 21.0
-    for odd in range(19, 1, -2):
-        p = p * z + 1.0 / odd
-    high, low = 6.93147180369123816490e-01, 1.90821492927058770002e-10
-    return e * high + (e * low + 2.0 * s * z * p) + 2.0 * s
-
-
-def best_cut(counts, begin, end):
-    """Where to cut the distinct values begin..end: next to the median, and the gain of it."""
-    below = np.concatenate([[0], np.cumsum(counts[begin:end])]).tolist()
-    total = below[-1]
-    best = (-math.inf, None)
-    if end - begin < 2:
-        return best
-    median = next((i for i in range(1, end - begin) if below[i] >= total // 2), end - begin)
-    for i in (median - 1, median):
-        if 0 < i < end - begin:
-            gain = logarithm(below[i]) + logarithm(total - below[i]) - logarithm(total)
-            if gain > best[0]:
-                best = (gain, begin + i)
-    return best
-
-
-def column_thresholds(values, max_bins):
-    """Thresholds of one column: greedy cuts that gain most log count, midway between values."""
-    values = np.asarray(values, dtype=np.float64)
-    distinct, counts = np.unique(values[~np.isnan(values)] + 0.0, return_counts=True)
-    edges = [0, len(distinct)]
-    if len(distinct) <= max_bins:
-        edges = list(range(len(distinct) + 1))
-    cut = cache(lambda begin, end: best_cut(counts, begin, end))
-    while len(edges) - 1 < max_bins and len(distinct) > max_bins:
-        # max takes the first of equals: the leftmost bin.
-        _, place = max((cut(*bin) for bin in pairwise(edges)), key=lambda found: found[0])
-        edges = sorted([*edges, place])
-    return [between(distinct[i - 1], distinct[i]) for i in edges[1:-1]]
-
-
-def between(low, high):
-    """A number t with low <= t < high, halfway where that can be represented."""
-    middle = 0.5 * low + 0.5 * high
-    return middle if low <= middle < high else low
-
-
-def find_thresholds(x, max_bins, sample_rows, seed):
-    """thresholds (F, max_bins - 1) padded with infinity, n_thresholds (F,)."""
-    n_rows, n_features = x.shape
-    rows = np.arange(n_rows)
-    if sample_rows < n_rows:
-        points = words(seed, 0, THRESHOLDS, 0, 0, sample_rows)[:, 0]
-        rows = stretch_points(n_rows, points)
-    thresholds = np.full((n_features, max_bins - 1), np.inf)
-    n_thresholds = np.zeros(n_features, dtype=np.int32)
-    for f in range(n_features):
-        found = column_thresholds(x[rows, f], max_bins)
-        thresholds[f, : len(found)] = found
-        n_thresholds[f] = len(found)
-    return thresholds, n_thresholds
-
-
-def encode(x, thresholds, n_thresholds):
-    """Codes (F, N): 0 for a missing value, else 1 + number of thresholds below it."""
-    columns = np.empty(x.shape[::-1], dtype=np.uint8)
-    for f, n in enumerate(n_thresholds):
-        values = x[:, f].astype(np.float64)
-        below = (thresholds[f, :n] < values[:, None]).sum(axis=1)
-        columns[f] = np.where(np.isnan(values), 0, 1 + below)
-    return columns
-
-
-def to_rows(columns):
-    """Codes (F, N) to (N, S), a multiple of eight features padded with 0."""
-    n_features, n_rows = columns.shape
-    rows = np.zeros((n_rows, -(-n_features // 8) * 8), dtype=np.uint8)
-    rows[:, :n_features] = columns.T
-    return rows
-
-
-# ----------------------------------------------------------------------------------- categories
-
-
-def permutation(seed, copy, n):
-    """Fisher-Yates from the end: row i changes places with one of 0..i."""
-    order = list(range(n))
-    draws = words(seed, copy, PERMUTATION, 0, 0, n).tolist()
-    for i in range(n - 1, 0, -1):
-        place = (draws[i][1] << 32 | draws[i][0]) * (i + 1) >> 64
-        order[i], order[place] = order[place], order[i]
-    return np.array(order, dtype=np.uint32)
-
-
-def level_sums(levels, n_levels, targets, weight):
-    """Weighted sums (K, L) of targets and (L,) of weights by level, column after column."""
-    weight = np.ones(levels.shape[1]) if weight is None else weight
-    sums, counts = [], []
-    for column, n in zip(levels, n_levels, strict=True):
-        sums.append([np.bincount(column, weights=weight * one, minlength=n) for one in targets])
-        counts.append(np.bincount(column, weights=weight, minlength=n))
-    return np.concatenate(sums, axis=1), np.concatenate(counts)
-
-
-def ordered_statistics(levels, targets, weight, order, means, unit):
-    """(C * K, N): mean of each target over the earlier rows of a level, and `unit` of the mean."""
-    weight = np.ones(levels.shape[1]) if weight is None else weight
-    out = np.empty((len(levels) * len(targets), levels.shape[1]))
-    for c, column in enumerate(levels):
-        for k, target in enumerate(targets):
-            sums, counts = {}, {}
-            for row in order.tolist():
-                level = int(column[row])
-                s, n = sums.get(level, 0.0), counts.get(level, 0.0)
-                out[c * len(targets) + k, row] = (s + unit * means[k]) / (n + unit)
-                sums[level] = s + weight[row] * target[row]
-                counts[level] = n + weight[row]
-    return out
-
-
-def combine(levels, members):
-    """Numbers of the joint levels of some columns, as they first appear."""
-    number = {}
-    joint = levels[[member for member in members if member >= 0]].T.tolist()
-    return np.array([number.setdefault(tuple(row), len(number)) for row in joint], dtype=np.int32)
-
-
-def combination_gain(levels, members, targets, weight, ridge):
-    """Share of the squares of targets that the other rows of a joint level explain, and the
-    standard deviation of that share if signs are coins: sum over pairs of g_i^2 g_j^2 / d^2.
-    """
-    weight = np.ones(levels.shape[1]) if weight is None else weight
-    number = combine(levels, members)
-    gain, variance = 0.0, 0.0
-    for level in range(number.max(initial=-1) + 1):
-        rows = number == level
-        w = weight[rows]
-        divisor = w.sum() - (w**2).sum() / w.sum() + ridge
-        for g in targets[:, rows]:
-            pairs = np.outer(w * g, w * g)
-            np.fill_diagonal(pairs, 0.0)
-            gain += pairs.sum() / divisor
-            variance += 2 * (pairs**2).sum() / divisor**2
-    total = (weight * targets**2).sum()
-    return gain / total, math.sqrt(variance) / total
-
-
-# --------------------------------------------------------------------------------------- search
+from reference_bins import to_rows
+from reference_leaves import add_tree, gains, leaf_indices, leaf_values
+from reference_noise import (
+    ROWS,
+    SCORE,
+    core_normals,
+    rounding_offsets,
+    stretch_points,
+    structure_normals,
+    subsample,
+    unit,
+    words,
+)
 
 
 def largest(values):
@@ -602,87 +359,6 @@ def grow(columns, n_codes, kinds, gradient, hessian, weight, bounds, sigma, grow
         growth.random_strength,
         *where,
     )
-
-
-# --------------------------------------------------------------------------------------- leaves
-
-
-def leaf_indices(columns, features, lows, highs):
-    """Leaf of each row: bit d is set where the code of split d lies outside low..high."""
-    leaf = np.zeros(columns.shape[1], dtype=np.uint16)
-    for d, (f, low, high) in enumerate(zip(features, lows, highs, strict=True)):
-        outside = (columns[f] < low) | (columns[f] > high)
-        leaf |= (outside.astype(np.uint16) << d).astype(np.uint16)
-    return leaf
-
-
-def leaf_values(leaf, n_leaves, gradient, hessian, weight, learning_rate, sigma, l2, seed, step):
-    """theta_j = -eps (G_j + sigma sqrt(C_j) xi_j) / C_j, (n_leaves, K); 0 without weight."""
-    n_outputs, n_rows = gradient.shape
-    weight = np.ones(n_rows) if weight is None else weight
-    values = np.zeros((n_leaves, n_outputs))
-    W = np.bincount(leaf, weights=weight, minlength=n_leaves)
-    for k in range(n_outputs):
-        xi = core_normals(seed, step, LEAF, k, n_leaves)
-        G = np.bincount(leaf, weights=weight * gradient[k], minlength=n_leaves)
-        C = W + l2
-        if hessian is not None:
-            H = np.bincount(leaf, weights=weight * hessian[k], minlength=n_leaves)
-            mean = H.sum() / W.sum() if W.sum() > 0 else 0.0
-            C = np.maximum(H, 1e-3 * mean * W) + l2  # a saturated leaf must not jump
-        for j in range(n_leaves):
-            if W[j] > 0:
-                c = C[j] if C[j] > 0 else W[j]  # no curvature anywhere: a gradient step
-                values[j, k] = -learning_rate * (G[j] + sigma * math.sqrt(c) * xi[j]) / c
-    return values
-
-
-def gains(leaf, depth, gradient, weight, l2):
-    """What each split adds to the sum over nodes of G^2 / (W + l2), on all rows."""
-    weight = np.ones(gradient.shape[1]) if weight is None else weight
-
-    def score(level):
-        node = leaf & ((1 << level) - 1)
-        W = np.bincount(node, weights=weight, minlength=1 << level)
-        total = 0.0
-        for g in gradient:
-            G = np.bincount(node, weights=weight * g, minlength=1 << level)
-            total += (G[W > 0] ** 2 / (W[W > 0] + l2)).sum()
-        return total
-
-    return np.diff([score(level) for level in range(depth + 1)])
-
-
-def add_tree(raw, leaf, values, shrink, offset):
-    """raw <- offset + shrink (raw - offset) + tree, with the offset's share in the leaf values."""
-    steps = values + (1.0 - shrink) * offset
-    return shrink * raw + steps[leaf].T
-
-
-# ------------------------------------------------------------------------------------- ensemble
-
-
-def weights(shrinks):
-    """Weight of each tree: the product of the shrink factors of all later steps."""
-    return np.array([math.prod(shrinks[t + 1 :]) for t in range(len(shrinks))])
-
-
-def predict_codes(columns, features, lows, highs, depths, values, out):
-    """out (K, N) plus the sum of trees, values (T, 2^D, K)."""
-    total = np.zeros_like(out)
-    for t, depth in enumerate(depths):
-        leaf = leaf_indices(columns, features[t, :depth], lows[t, :depth], highs[t, :depth])
-        total += values[t][leaf].T
-    return out + total
-
-
-def predict(x, thresholds, n_thresholds, features, lows, highs, depths, values, out):
-    """The same at raw feature values x (N, F)."""
-    columns = encode(x, thresholds, n_thresholds)
-    return predict_codes(columns, features, lows, highs, depths, values, out)
-
-
-# ----------------------------------------------------------------------------------------- step
 
 
 class Step(NamedTuple):

@@ -189,6 +189,35 @@ def test_a_pickle_keeps_a_users_loss():
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
 
 
+def test_numbers_of_numpy_are_stored_as_plain_numbers(tmp_path):
+    path = tmp_path / "m.sglb"
+    sampler = Langevin(np.float32(0.25), np.float64(1e-3), np.int64(0), np.longdouble(0.5))
+    parameters = {
+        "sampler": sampler,
+        "n_estimators": np.int64(5),
+        "max_depth": np.uint8(3),
+        "random_strength": np.float32(0.5),
+        "categorical_features": np.array([False, False, True]),
+        "random_state": np.int32(7),
+        "verbose": np.int64(0),
+    }
+    whole = np.column_stack([X[:, 0], X[:, 2], CLASSES])
+    model = SGLBClassifier(**parameters, class_weight={np.int64(0): np.float32(2), 1: np.int8(3)})
+    model.fit(whole, (CLASSES > 0).astype(np.int64)).save(path)
+    again = load(path)
+    assert again.sampler == Langevin(0.25, 1e-3, 0, 0.5)
+    assert {type(value) for value in vars(again.sampler).values()} <= {int, float}
+    assert again.class_weight == {0: 2.0, 1: 3}
+    assert again.categorical_features == [False, False, True]
+    for name in ("n_estimators", "max_depth", "random_strength", "random_state"):
+        value = getattr(again, name)
+        assert value == parameters[name]
+        assert type(value) in (int, float)
+    np.testing.assert_array_equal(again.predict_raw(whole), model.predict_raw(whole))
+    again.save(tmp_path / "again.sglb")
+    assert path.read_bytes() == (tmp_path / "again.sglb").read_bytes()
+
+
 def test_labels_that_json_cannot_hold_are_refused_when_saving(tmp_path):
     model = SGLBClassifier(**FAST).fit(X, CLASSES)
     model._model.__dict__["classes"] = np.array([b"a", b"b", b"c"])
@@ -306,15 +335,60 @@ def test_forging_without_a_change_is_accepted():
         ("residual_variance", -1),
         ("best_iteration", 5),
         ("best_score", "good"),
+        ("best_score", {"list": []}),
         ("evals_result", {"a": 1}),
+        ("evals_result", {"a": {"auc": ["good"]}}),
     ],
 )
 def test_a_forged_document_is_refused_by_its_field(field, value):
     data = forge(MODELS["softmax"], lambda document: document.update({field: value}))
     with pytest.raises(ModelFormatError) as error:
         archive.loads(data)
-    assert error.value.field in (field, "classes", "loss", "parameters")
+    assert error.value.field in (field, "classes", "loss", "parameters", "evals_result")
     assert error.value.field in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "classes", "reason"),
+    [
+        ("softmax", [0, 1], "2 classes for 3 outputs"),
+        ("softmax", [0], "1 classes for 3 outputs"),
+        ("binary", [0, 1, 2], "3 classes for 1 outputs"),
+    ],
+)
+@pytest.mark.parametrize("with_loss", [True, False])
+def test_classes_that_do_not_fit_the_outputs_are_refused(name, classes, reason, with_loss):
+    def change(document):
+        document["classes"] = {"dtype": "int64", "labels": classes}
+        document["loss"] = document["loss"] if with_loss else None
+
+    with pytest.raises(ModelFormatError, match=f"classes: {reason}"):
+        archive.loads(forge(MODELS[name], change))
+
+
+@pytest.mark.parametrize(
+    ("name", "loss", "kind"),
+    [("binary", "squared", "classifier"), ("regressor", "logistic", "regressor")],
+)
+def test_a_loss_of_another_task_is_refused(name, loss, kind):
+    stored = {"name": loss, "parameters": {}}
+    with pytest.raises(ModelFormatError, match=f"loss: '{loss}' is not a loss of a {kind}"):
+        archive.loads(forge(MODELS[name], lambda document: document.update(loss=stored)))
+
+
+@pytest.mark.parametrize("field", ["format", "parameters", "best_score", "classes"])
+@pytest.mark.parametrize("depth", [60, 300, 900, 100_000])
+def test_a_document_that_is_nested_deeply_is_refused_before_it_is_walked(field, depth):
+    mark = "a place for what json.dumps would not write"
+    data = forge(MODELS["softmax"], lambda document: document.update({field: mark}))
+    length = int.from_bytes(data[:8], "little")
+    nested = b'{\\"list\\":[' * depth + b"]}" * depth
+    header = data[8 : 8 + length].replace(b'\\"' + mark.encode() + b'\\"', nested)
+    assert len(header) > length
+    header += b" " * (-len(header) % 8)
+    body = len(header).to_bytes(8, "little") + header + data[8 + length : -32]
+    with pytest.raises(ModelFormatError, match=r"header: .*nested"):
+        archive.loads(body + hashlib.sha256(body).digest())
 
 
 def test_a_missing_or_unknown_field_is_named():

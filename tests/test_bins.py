@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import reference
+import reference_bins
 from problems import BLOCK_SIZES, THREADS, generators, make_table, sizes
 from sglb import _core
 from sglb.bins import Bins
@@ -41,11 +41,11 @@ def encode(x, thresholds, n_thresholds, n_threads=1):
 
 def assert_equals_twin(x, max_bins, sample_rows=200_000, seed=0):
     thresholds, n_thresholds = find_thresholds(x, max_bins, sample_rows, seed)
-    expected, n_expected = reference.find_thresholds(x, max_bins, sample_rows, seed)
+    expected, n_expected = reference_bins.find_thresholds(x, max_bins, sample_rows, seed)
     assert np.array_equal(n_thresholds, n_expected)
     assert np.array_equal(thresholds, expected)
     codes = encode(x, thresholds, n_thresholds)
-    assert np.array_equal(codes, reference.encode(x, thresholds, n_thresholds))
+    assert np.array_equal(codes, reference_bins.encode(x, thresholds, n_thresholds))
     return thresholds, n_thresholds, codes
 
 
@@ -194,7 +194,7 @@ def test_zeros_of_both_signs_are_one_value():
 @given(generators, sizes, st.integers(0, 9))
 def test_rows_of_codes_equal_their_twin(rng, n_rows, n_features):
     columns = rng.integers(0, 256, (n_features, n_rows)).astype(np.uint8)
-    expected = reference.to_rows(columns)
+    expected = reference_bins.to_rows(columns)
     rows = np.full_like(expected, 99)
     _core.to_rows(columns, rows, 1)
     assert np.array_equal(rows, expected)
@@ -206,7 +206,7 @@ def test_rows_of_codes_do_not_depend_on_threads(n_rows):
     for n_threads in THREADS:
         rows = np.full((n_rows, 8), 99, dtype=np.uint8)
         _core.to_rows(columns, rows, n_threads)
-        assert np.array_equal(rows, reference.to_rows(columns))
+        assert np.array_equal(rows, reference_bins.to_rows(columns))
 
 
 def test_a_training_set_knows_missing_values_and_weights():

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import reference
+import reference_categories
 from problems import SMALL_SIZES, THREADS, generators, seeds, sizes
 from sglb import _core
 from sglb.bins import Bins
@@ -34,7 +34,7 @@ def permutation(seed, copy, n):
 @given(seeds, st.integers(0, 9), sizes)
 def test_an_order_equals_its_twin_and_holds_every_row_once(seed, copy, n):
     order = permutation(seed, copy, n)
-    assert np.array_equal(order, reference.permutation(seed, copy, n))
+    assert np.array_equal(order, reference_categories.permutation(seed, copy, n))
     assert np.array_equal(np.sort(order), np.arange(n))
 
 
@@ -53,7 +53,7 @@ def test_all_orders_of_three_rows_are_equally_likely():
 def test_sums_by_level_equal_their_twin_for_any_threads(rng, n, n_columns, n_targets, weighted):
     levels, n_levels = make_levels(rng, n_columns, n)
     targets, weight = make_targets(rng, n_targets, n, weighted)
-    sums, counts = reference.level_sums(levels, n_levels, targets, weight)
+    sums, counts = reference_categories.level_sums(levels, n_levels, targets, weight)
     for n_threads in THREADS:
         found = np.full_like(sums, 9.0), np.full_like(counts, 9.0)
         _core.level_sums(levels, n_levels, targets, weight, *found, n_threads)
@@ -68,7 +68,7 @@ def test_ordered_codes_equal_their_twin_for_any_threads(rng, n, n_columns, n_tar
     means, unit = targets.mean(axis=1), 0.75
     orders = np.array([permutation(3, copy, n) for copy in range(2)])
     statistics = [
-        reference.ordered_statistics(levels, targets, weight, order, means, unit)
+        reference_categories.ordered_statistics(levels, targets, weight, order, means, unit)
         for order in orders
     ]
     bins = Bins.fit(statistics[0].T, 5)
@@ -94,7 +94,7 @@ def test_ordered_codes_equal_their_twin_for_any_threads(rng, n, n_columns, n_tar
 def test_the_ordered_statistic_of_four_rows_by_hand():
     levels = np.array([[0, 0, 1, 0]])
     targets, order = np.array([[1.0, 0.0, 1.0, 1.0]]), np.array([3, 1, 0, 2])
-    found = reference.ordered_statistics(levels, targets, None, order, [0.75], 1.0)
+    found = reference_categories.ordered_statistics(levels, targets, None, order, [0.75], 1.0)
     # Row 3 sees the mean alone, row 1 row 3's one, row 0 rows 3 and 1, row 2 is alone in its level.
     assert found.tolist() == [[1.75 / 3, 1.75 / 2, 0.75, 0.75]]
 
@@ -115,11 +115,13 @@ def test_combined_levels_and_gains_equal_their_twins(rng, n, weighted):
             levels, n_levels, MEMBERS, targets, weight, 5.0, gains, errors, n_threads
         )
         for place, members in enumerate(MEMBERS):
-            expected = reference.combine(levels, members)
+            expected = reference_categories.combine(levels, members)
             assert np.array_equal(numbers[place], expected)
             assert n_numbers[place] == expected.max(initial=-1) + 1
             if n:
-                gain, error = reference.combination_gain(levels, members, targets, weight, 5.0)
+                gain, error = reference_categories.combination_gain(
+                    levels, members, targets, weight, 5.0
+                )
                 np.testing.assert_allclose(gains[place], gain, rtol=1e-9, atol=1e-12)
                 np.testing.assert_allclose(errors[place], error, rtol=1e-6, atol=1e-8)
 
@@ -132,7 +134,7 @@ def test_combinations_of_more_levels_than_a_table_can_hold_are_hashed():
     numbers, count = np.empty((1, 20_000), dtype=np.int32), np.empty(1, dtype=np.int64)
     pair = np.array([[0, 1]], dtype=np.int32)
     _core.combine(levels, n_levels, pair, numbers, count, 1)
-    assert np.array_equal(numbers[0], reference.combine(levels, [0, 1]))
+    assert np.array_equal(numbers[0], reference_categories.combine(levels, [0, 1]))
     assert np.array_equal(numbers[0, :10_000], numbers[0, 10_000:])
 
 

@@ -121,12 +121,27 @@ def put(*path, value):
         (put("tables", -1, "members", value=[2, 3]), "table_keys"),
         (put("tables", 0, "n_entries", value=5), "table_statistics"),
         (put("tables", 0, "n_entries", value=None), "categories"),
+        (put("tables", 0, "n_entries", value=0), "categories"),
     ],
 )
 def test_a_forged_encoding_is_refused_by_its_field(change, field):
     with pytest.raises(ModelFormatError) as error:
         archive.loads(forge(FITTED["binary"], change))
     assert error.value.field == field
+
+
+def test_a_combination_without_entries_is_refused():
+    """Its keys would be -1 in number, which another combination can make up for."""
+    rows = FITTED["binary"]._model.encoding.tables
+    first, second = [place for place, table in enumerate(rows) if len(table.members) > 1][:2]
+
+    def change(document):
+        tables = document["categories"]["tables"]
+        tables[second]["n_entries"] += tables[first]["n_entries"]
+        tables[first]["n_entries"] = 0
+
+    with pytest.raises(ModelFormatError, match="categories: a table has no entry"):
+        archive.loads(forge(FITTED["binary"], change))
 
 
 def at(name, index, value):

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import reference
+import reference_leaves
 from problems import THREADS, generators, make_ensemble, make_table
 from sglb.bins import Bins
 from sglb.ensemble import Ensemble
@@ -15,11 +15,11 @@ from sglb.structure import Structure
 def state(ensemble, X, k):
     """The offset plus weighted trees, straight from the definition."""
     trees = ensemble.arrays()
-    weights = reference.weights(trees["shrinks"][:k].tolist())
+    weights = reference_leaves.weights(trees["shrinks"][:k].tolist())
     values = trees["values"][:k] * weights[:, None, None]
     structure = [trees[name][:k] for name in ("features", "lows", "highs", "depths")]
     start = np.repeat(ensemble.offset[:, None], len(X), axis=1)
-    return reference.predict_codes(ensemble.bins.encode(X), *structure, values, start)
+    return reference_leaves.predict_codes(ensemble.bins.encode(X), *structure, values, start)
 
 
 @given(generators, st.sampled_from([0, 1, 2, 17, 40]), st.integers(1, 3), st.integers(0, 40))
@@ -40,7 +40,7 @@ def test_weights_are_products_of_later_shrink_factors(shrinks):
         empty = Structure(*(np.empty(0, t) for t in ("i4", "u1", "u1")))
         ensemble.append(empty, np.ones((1, 1)), np.empty(0), shrink)
     for k in range(len(shrinks) + 1):
-        expected = reference.weights(shrinks[:k])
+        expected = reference_leaves.weights(shrinks[:k])
         np.testing.assert_allclose(ensemble.weights(k), expected, rtol=1e-14, atol=1e-300)
     assert np.array_equal(ensemble.weights(), ensemble.weights(len(shrinks)))
 

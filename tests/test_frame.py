@@ -1,5 +1,6 @@
-"""Tables, targets and weights on their way in: what passes untouched, what is refused and how."""
+"""Tables on their way in: what passes untouched, what is refused and how."""
 
+import functools
 import warnings
 
 import numpy as np
@@ -9,9 +10,9 @@ import pyarrow as pa
 import pytest
 import scipy.sparse
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import DataConversionWarning
 
-from sglb.frame import read_features, read_labels, read_numbers, read_weight
+from sglb import SGLBClassifier, SGLBRegressor
+from sglb.frame import read_features
 
 NAN = float("nan")
 
@@ -54,6 +55,56 @@ def test_an_array_of_numbers_passes_untouched(dtype):
     assert read(x) is x
     strided = np.ones((6, 4), dtype=dtype)[::2, ::2]
     assert np.shares_memory(read(strided), strided)
+
+
+def packed(n_rows, kind):
+    """Records that lie without a gap behind a byte: no field is where its type should be."""
+    records = np.zeros(n_rows, dtype=[("odd", "i1"), ("x", kind, 2), ("y", kind), ("weight", kind)])
+    records["x"] = np.arange(2 * n_rows).reshape(n_rows, 2)
+    records["y"] = np.arange(n_rows) % 2
+    records["weight"] = 1 + np.arange(n_rows) % 3
+    return records
+
+
+@pytest.mark.parametrize("kind", ["f4", "f8", "i2", "i4", "i8", "u8"])
+@pytest.mark.parametrize("spec", ["from_dtype", [1]])
+def test_fields_of_packed_records_are_copied(kind, spec):
+    x = packed(5, kind)["x"]
+    assert not x.flags.aligned
+    assert x.strides[0] % x.itemsize
+    fitted = Reader(spec).fit(x)
+    for values, labels in (
+        (fitted.values_, fitted.features_.labels),
+        (fitted.read(x), fitted.read_all(x).labels),
+    ):
+        assert values.flags.aligned
+        assert values.dtype == x.dtype
+        assert np.array_equal(values, x[:, : values.shape[1]])
+        assert [spelled(one) for one in labels] == [["1", "3", "5", "7", "9"]][: len(labels)]
+
+
+@pytest.mark.parametrize("kind", ["f4", "f8", "i4", "i8"])
+@pytest.mark.parametrize("estimator", [SGLBClassifier, SGLBRegressor])
+def test_fields_of_packed_records_give_the_model_of_their_copies(estimator, kind):
+    records = packed(60, kind)
+    x, y, weight = records["x"], records["y"], records["weight"]
+    assert not any(field.flags.aligned for field in (x, y, weight))
+    plain = x.copy()
+    make = functools.partial(estimator, n_estimators=5, random_state=0)
+    crooked = make().fit(x, y, weight, eval_set=[(x, y, weight)])
+    straight = make().fit(plain, y.copy(), weight.copy(), eval_set=[(plain, y.copy())])
+    expected = straight.predict_raw(plain)
+    assert np.array_equal(crooked.predict_raw(x), expected)
+    assert np.array_equal(crooked.predict_raw(x[:1]), expected[:1])
+    assert np.array_equal(crooked.predict(x), straight.predict(plain))
+    staged = (
+        list(model.staged_predict_raw(some)) for model, some in ((crooked, x), (straight, plain))
+    )
+    assert np.array_equal(*staged)
+    for one, other in zip(
+        crooked.predict_uncertainty(x), straight.predict_uncertainty(plain), strict=True
+    ):
+        assert np.array_equal(one, other)
 
 
 @pytest.mark.parametrize(
@@ -232,6 +283,22 @@ def test_numbers_that_are_not_whole_and_very_large_ones_keep_their_labels():
     assert words(pl.DataFrame({"a": [True, None, False]}), [0]) == [["1", None, "0"]]
 
 
+def test_a_fraction_that_float32_rounds_has_the_label_of_what_it_became():
+    single = np.array([[0.1], [0.5], [2**24]], dtype=np.float32)
+    labels = [["0.10000000149011612", "0.5", str(2**24)]]
+    for table in (
+        single,
+        single.astype(np.float64),
+        np.array([[value] for value in single[:, 0]], dtype=object),
+        pl.DataFrame({"a": single[:, 0]}),
+        pd.DataFrame({"a": single[:, 0]}),
+        pd.DataFrame({"a": pd.Categorical(single[:, 0])}),
+        pa.table({"a": single[:, 0]}),
+    ):
+        assert words(table, [0]) == labels
+    assert words([[0.1], [0.5], [2**24]], [0]) == [["0.1", "0.5", str(2**24)]]
+
+
 def test_text_is_not_a_missing_value_whatever_it_says():
     assert words([["None"], ["nan"], [""], [None], [NAN]]) == [["None", "nan", "", None, None]]
 
@@ -263,6 +330,15 @@ def test_dates_and_times_are_refused_by_name_with_advice(column, spec):
     table = (pd.DataFrame if isinstance(column, pd.Series) else pl.DataFrame)({"when": column})
     with pytest.raises(ValueError, match=r"column 'when' .* days since a date"):
         read(table, spec)
+
+
+@pytest.mark.parametrize("dtype", ["datetime64[D]", "datetime64[ns]", "timedelta64[s]"])
+def test_an_array_of_dates_is_refused_with_advice(dtype):
+    dates = np.arange(6).reshape(3, 2).astype(dtype)
+    fitted = Reader().fit(np.ones((3, 2)))
+    for look in (read, fitted.read):
+        with pytest.raises(ValueError, match=r"^X is of type \w+64\[.*give numbers instead"):
+            look(dates)
 
 
 def test_dates_among_objects_are_refused_by_column():
@@ -382,79 +458,6 @@ def test_tables_of_another_library_are_welcome_if_names_agree():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert reader.read(pa.table(COLUMNS)).tolist() == reader.values_.tolist()
-
-
-def test_a_regression_target_becomes_float64():
-    for y in ([1, 2, 3], np.array([1, 2, 3], "f4"), pd.Series([1, 2, 3]), pl.Series([1, 2, 3])):
-        target = read_numbers(Reader(), y, 3)
-        assert target.dtype == np.float64
-        assert target.tolist() == [1, 2, 3]
-
-
-@pytest.mark.parametrize(("bad", "word"), [(NAN, "nan"), (np.inf, "inf")])
-def test_a_target_that_is_not_finite_is_refused_with_the_first_row(bad, word):
-    with pytest.raises(ValueError, match=f"y must be finite; row 1 is {word}"):
-        read_numbers(Reader(), [0.0, bad, bad], 3)
-    with pytest.raises(ValueError, match=f"y must be finite; row 1 is {word}"):
-        read_labels(Reader(), [0.0, bad, bad], 3)
-
-
-def test_a_missing_label_is_refused_with_its_row():
-    with pytest.raises(ValueError, match="a label in every row; row 2 is None"):
-        read_labels(Reader(), np.array(["a", "b", None], dtype=object), 3)
-
-
-def test_a_target_of_text_is_no_regression_target():
-    with pytest.raises(ValueError, match="y must be numbers; row 0 is"):
-        read_numbers(Reader(), ["1", "2"], 2)
-
-
-def test_a_target_of_another_length_is_refused():
-    with pytest.raises(ValueError, match="X has 3 rows but y has 2"):
-        read_numbers(Reader(), [1, 2], 3)
-
-
-def test_a_missing_target_is_refused_in_the_words_of_scikit_learn():
-    with pytest.raises(ValueError, match="requires y to be passed, but the target y is None"):
-        read_numbers(Reader(), None, 3)
-
-
-def test_a_target_of_one_column_is_read_with_a_warning():
-    with pytest.warns(DataConversionWarning):
-        assert read_numbers(Reader(), [[1], [2]], 2).tolist() == [1, 2]
-    with pytest.raises(ValueError, match="1d array"):
-        read_numbers(Reader(), [[1, 2], [2, 3]], 2)
-
-
-def test_a_continuous_target_has_no_labels():
-    with pytest.raises(ValueError, match="Unknown label type"):
-        read_labels(Reader(), [0.5, 1.5, 2.25], 3)
-
-
-X3 = np.ones((3, 1))
-
-
-@pytest.mark.parametrize(
-    ("weight", "message"),
-    [
-        ([1, NAN, NAN], "sample_weight must be finite; row 1 is nan"),
-        ([1, 1, np.inf], "sample_weight must be finite; row 2 is inf"),
-        ([1, 0, -2], "sample_weight must be at least 0; row 2 is -2"),
-        ([0, 0, 0], "sample_weight must not be zero in every row"),
-        ([1, 1], r"sample_weight must have shape \(3,\), one number a row of X; it has \(2,\)"),
-        ([[1], [1], [1]], r"sample_weight must have shape \(3,\)"),
-    ],
-)
-def test_bad_weights_are_refused_with_the_first_row(weight, message):
-    with pytest.raises(ValueError, match=message):
-        read_weight(weight, X3)
-
-
-def test_weights_become_float64_and_none_stays_none():
-    assert read_weight(None, X3) is None
-    weight = read_weight(pd.Series([1, 2, 3]), X3)
-    assert weight is not None
-    assert weight.dtype == np.float64
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i8", "u1", "?", ">f8", "f2"])

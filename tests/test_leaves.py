@@ -8,6 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import reference
+import reference_leaves
+import reference_noise
 from problems import (
     BLOCK_SIZES,
     THREADS,
@@ -87,11 +89,11 @@ class Leaves:
 
     @property
     def leaf(self):
-        return reference.leaf_indices(self.columns, *self.splits)
+        return reference_leaves.leaf_indices(self.columns, *self.splits)
 
     def expected(self, learning_rate, sigma, shrink, l2, seed, step):
         leaf = self.leaf
-        values = reference.leaf_values(
+        values = reference_leaves.leaf_values(
             leaf,
             1 << self.depth,
             self.gradient,
@@ -103,14 +105,16 @@ class Leaves:
             seed,
             step,
         )
-        return values, reference.add_tree(self.raw, leaf, values, shrink, self.offset)
+        return values, reference_leaves.add_tree(self.raw, leaf, values, shrink, self.offset)
 
 
 @given(generators, sizes, st.integers(0, 16))
 def test_leaf_indices_equal_their_twin(rng, n_rows, depth):
     columns, _ = make_codes(rng, n_rows, N_CODES)
     splits = make_splits(rng, N_CODES, depth)
-    assert np.array_equal(leaf_indices(columns, splits), reference.leaf_indices(columns, *splits))
+    assert np.array_equal(
+        leaf_indices(columns, splits), reference_leaves.leaf_indices(columns, *splits)
+    )
 
 
 @pytest.mark.parametrize("n_rows", BLOCK_SIZES)
@@ -120,7 +124,7 @@ def test_leaf_indices_do_not_depend_on_threads(n_rows):
     splits = make_splits(rng, N_CODES, 9)
     for n_threads in THREADS:
         found = leaf_indices(columns, splits, n_threads)
-        assert np.array_equal(found, reference.leaf_indices(columns, *splits))
+        assert np.array_equal(found, reference_leaves.leaf_indices(columns, *splits))
 
 
 def test_codes_of_an_interval_go_left_and_the_first_split_is_the_lowest_bit():
@@ -159,7 +163,7 @@ def test_leaf_values_and_the_step_equal_their_twin(
 def test_gains_are_those_of_all_rows_without_noise(rng, n_rows, depth, n_outputs, weighted, l2):
     leaves = Leaves(rng, n_rows, depth, n_outputs, weighted=weighted, newton=True)
     leaves.fit(0.3, sigma=20.0, l2=l2)
-    expected = reference.gains(leaves.leaf, depth, leaves.gradient, leaves.weight, l2)
+    expected = reference_leaves.gains(leaves.leaf, depth, leaves.gradient, leaves.weight, l2)
     np.testing.assert_allclose(leaves.gains, expected, rtol=1e-9, atol=1e-9)
 
 
@@ -194,7 +198,7 @@ def test_adding_a_tree_again_gives_the_bits_of_training(rng, n_rows, depth, n_ou
     leaves = Leaves(rng, n_rows, depth, n_outputs, weighted=True)
     values, raw = leaves.fit(0.3, 1.0, shrink)
     assert np.array_equal(leaves.add(values, shrink), raw)
-    expected = reference.add_tree(leaves.raw, leaves.leaf, values, shrink, leaves.offset)
+    expected = reference_leaves.add_tree(leaves.raw, leaves.leaf, values, shrink, leaves.offset)
     assert np.array_equal(raw, expected)
 
 
@@ -274,7 +278,7 @@ def test_noise_has_the_variance_of_a_mean():
     quiet, _ = leaves.fit(learning_rate=0.3, l2=1.5)
     loud, _ = leaves.fit(learning_rate=0.3, l2=1.5, sigma=2.0, seed=11, step=5)
     weight = np.bincount(leaves.leaf, weights=leaves.weight, minlength=4)
-    xi = reference.core_normals(11, 5, reference.LEAF, 0, 4)
+    xi = reference_noise.core_normals(11, 5, reference_noise.LEAF, 0, 4)
     expected = np.where(weight > 0, -0.3 * 2.0 / np.sqrt(weight + 1.5) * xi, 0.0)
     np.testing.assert_allclose((loud - quiet)[:, 0], expected, rtol=1e-10, atol=1e-12)
 

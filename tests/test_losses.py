@@ -1,5 +1,7 @@
 """One suite for every loss: a new one joins it by a line in CASES."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -423,3 +425,10 @@ def test_targets_outside_of_the_domain_are_refused_with_their_row(loss):
     for value in bad:
         with pytest.raises(ValueError, match=f"loss '{loss.name}' needs .*, row 1 has {value}"):
             loss.check_target(np.array([0.0, value, 1.0]))
+
+
+def test_softmax_starts_from_the_same_bits_on_every_processor():
+    """The scalar logarithm: NumPy's own, for arrays, is another on some processors."""
+    counts = np.random.default_rng(6).integers(1, 200, 3000)
+    start = Softmax(len(counts)).init(np.repeat(np.arange(3000.0), counts), None)
+    assert start.tolist() == [math.log(count / counts.sum()) for count in counts]

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import reference
+import reference_bins
+import reference_noise
 from problems import BLOCK_SIZES, THREADS, generators, seeds, sizes, steps
 from sglb import _core
 
@@ -28,21 +29,10 @@ def normals(seed, step, role, output, first, n, n_threads=1):
     return out
 
 
-# Counter, key and words of the authors' implementation (Random123, kat_vectors, philox4x32 10).
-KNOWN_ANSWERS = [
-    ("00000000 00000000 00000000 00000000", "00000000 00000000",
-     "6627e8d5 e169c58d bc57ac4c 9b00dbd8"),
-    ("ffffffff ffffffff ffffffff ffffffff", "ffffffff ffffffff",
-     "408f276d 41c83b0e a20bc7c6 6d5451fd"),
-    ("243f6a88 85a308d3 13198a2e 03707344", "a4093822 299f31d0",
-     "d16cfe09 94fdcceb 5001e420 24126ea1"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("counter", "key", "answer"), KNOWN_ANSWERS)
+@pytest.mark.parametrize(("counter", "key", "answer"), reference_noise.KNOWN_ANSWERS)
 def test_words_are_the_known_answers_of_philox(counter, key, answer):
     c, k, expected = ([int(word, 16) for word in text.split()] for text in (counter, key, answer))
-    assert reference.philox(c, k) == tuple(expected)
+    assert reference_noise.philox(c, k) == tuple(expected)
     found = words(k[0] | k[1] << 32, c[2], c[3] & 255, c[3] >> 8, c[0] | c[1] << 32, 1)
     assert found[0].tolist() == expected
 
@@ -54,19 +44,19 @@ def test_the_twin_with_wider_words_is_numpys_philox(numbers):
     theirs = np.random.Philox(
         counter=np.array(counter, dtype=np.uint64), key=np.array([k0, k1], dtype=np.uint64)
     ).random_raw(4)
-    ours = reference.philox([counter[0] + 1, *counter[1:]], [k0, k1], bits=64)
+    ours = reference_noise.philox([counter[0] + 1, *counter[1:]], [k0, k1], bits=64)
     assert list(ours) == theirs.tolist()
 
 
 @given(seeds, steps, roles, outputs, firsts, sizes)
 def test_words_equal_their_twin(seed, step, role, output, first, n):
-    expected = reference.words(seed, step, role, output, first, n)
+    expected = reference_noise.words(seed, step, role, output, first, n)
     assert np.array_equal(words(seed, step, role, output, first, n), expected)
 
 
 @given(seeds, steps, roles, outputs, firsts, sizes)
 def test_normals_equal_their_twin(seed, step, role, output, first, n):
-    expected = reference.normals(seed, step, role, output, first, n)
+    expected = reference_noise.normals(seed, step, role, output, first, n)
     found = normals(seed, step, role, output, first, n)
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
 
@@ -102,7 +92,7 @@ def test_the_largest_normal_is_the_bound_that_quantising_uses():
 
 @given(st.floats(2.0**-1022, 1.7e308))
 def test_the_logarithm_of_the_twin_is_a_logarithm(x):
-    assert reference.logarithm(x) == pytest.approx(math.log(x), rel=4e-16, abs=4e-16)
+    assert reference_bins.logarithm(x) == pytest.approx(math.log(x), rel=4e-16, abs=4e-16)
 
 
 @given(seeds, steps, sizes, st.integers(1, 3), st.sampled_from([0.001, 0.1, 0.5, 1.0]), generators)
@@ -111,7 +101,7 @@ def test_subsample_equals_its_twin(seed, step, n, n_outputs, rate, rng):
     found, curvature = np.empty_like(gradient), np.empty_like(gradient)
     slopes = _core.Slopes(gradient, hessian)
     _core.evaluate(slopes, rate, seed, step, found, curvature)
-    assert np.array_equal(found, reference.subsample(gradient, rate, seed, step))
+    assert np.array_equal(found, reference_noise.subsample(gradient, rate, seed, step))
     assert np.array_equal(curvature, hessian)
 
 

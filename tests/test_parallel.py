@@ -164,12 +164,12 @@ def test_an_exception_of_a_task_comes_back_and_the_pool_goes_on(n_threads):
         K, n, T = 20_000, 1024, 20
         trees = (np.zeros((T, 0), np.int32), np.zeros((T, 0), np.uint8), np.zeros((T, 0), np.uint8),
                  np.zeros(T, np.int32), np.ones((T, 1, K)))
-        columns = np.ones((1, n), np.uint8)
+        x = np.ones((n, 1))
         result = np.zeros((K, n))
         bins = np.zeros((1, 1)), np.zeros(1, np.int32)
         predictor = _core.Predictor(*bins, *trees, np.array([T]), np.ones(1), np.zeros(K))
         def predict():
-            _core.predict_codes(predictor, columns, result, {n_threads})
+            _core.predict(predictor, x, result, {n_threads})
         predict()
         used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
         unlimited = resource.getrlimit(resource.RLIMIT_AS)
@@ -193,12 +193,12 @@ INTERRUPTED = {
         trees = (np.zeros((20_000, 1), np.int32), np.zeros((20_000, 1), np.uint8),
                  np.ones((20_000, 1), np.uint8), np.ones(20_000, np.int32),
                  np.ones((20_000, 2, 1)))
-        columns = np.ones((1, 2_000_000), np.uint8)
+        x = np.ones((2_000_000, 1))
         result = np.zeros((1, 2_000_000))
         bins = np.zeros((1, 1)), np.zeros(1, np.int32)
         predictor = _core.Predictor(*bins, *trees, np.array([20_000]), np.ones(1), np.zeros(1))
         def work():
-            _core.predict_codes(predictor, columns, result, {n_threads})
+            _core.predict(predictor, x, result, {n_threads})
     """,
     "in the loop": """
         def work():

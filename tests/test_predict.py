@@ -1,11 +1,12 @@
-"""The sum of many trees, from raw feature values and from codes."""
+"""The sum of many trees, from raw feature values."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import reference
+import reference_bins
+import reference_leaves
 from problems import BLOCK_SIZES, THREADS, generators, make_table, make_trees
 from sglb import _core
 from sglb.bins import Bins
@@ -24,12 +25,6 @@ def one_state(bins, trees, out):
 def predict(x, bins, trees, out, n_threads=1):
     found = np.full_like(out, np.nan)
     _core.predict(one_state(bins, trees, out), x, found, n_threads)
-    return found
-
-
-def predict_codes(columns, bins, trees, out, n_threads=1):
-    found = np.full_like(out, np.nan)
-    _core.predict_codes(one_state(bins, trees, out), columns, found, n_threads)
     return found
 
 
@@ -52,14 +47,13 @@ def test_predictions_equal_their_twin_bit_for_bit(
     rng, n_rows, n_features, n_trees, max_depth, n_outputs
 ):
     x, bins, trees, out = make_case(rng, n_rows, n_features, n_trees, max_depth, n_outputs)
-    expected = reference.predict(x, bins.thresholds, bins.n_thresholds, *trees, out)
+    expected = reference_leaves.predict(x, bins.thresholds, bins.n_thresholds, *trees, out)
     assert np.array_equal(predict(x, bins, trees, out), expected)
-    assert np.array_equal(predict_codes(bins.encode(x), bins, trees, out), expected)
 
 
 def test_the_deepest_trees_equal_their_twin():
     x, bins, trees, out = make_case(np.random.default_rng(0), 300, 5, 3, 16, 2, max_bins=255)
-    expected = reference.predict(x, bins.thresholds, bins.n_thresholds, *trees, out)
+    expected = reference_leaves.predict(x, bins.thresholds, bins.n_thresholds, *trees, out)
     assert np.array_equal(predict(x, bins, trees, out), expected)
 
 
@@ -69,7 +63,6 @@ def test_predictions_do_not_depend_on_threads(n_rows):
     expected = predict(x, bins, trees, out)
     for n_threads in THREADS:
         assert np.array_equal(predict(x, bins, trees, out, n_threads), expected)
-        assert np.array_equal(predict_codes(bins.encode(x), bins, trees, out, n_threads), expected)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, np.uint8, np.bool_])
@@ -80,7 +73,7 @@ def test_the_layout_of_a_table_does_not_matter(dtype):
     bins = Bins.fit(x, 16)
     trees = make_trees(rng, bins.n_codes, 20, 4, 2)
     out = np.zeros((2, 600))
-    expected = predict_codes(bins.encode(x), bins, trees, out)
+    expected = reference_leaves.predict_codes(bins.encode(x), *trees, out)
     for view in (x, np.asfortranarray(x), np.repeat(x, 2, axis=0)[::2], x[::-1].copy()[::-1]):
         assert np.array_equal(predict(view, bins, trees, out), expected)
 
@@ -147,7 +140,9 @@ def test_values_that_single_precision_cannot_tell_apart_get_their_codes(kind, n_
     bins = Bins.fit(values, 255)
     x = np.random.default_rng(0).choice(values, n_rows)
     assert np.array_equal(codes_by_prediction(x, bins), bins.encode(x)[0])
-    assert np.array_equal(bins.encode(x), reference.encode(x, bins.thresholds, bins.n_thresholds))
+    assert np.array_equal(
+        bins.encode(x), reference_bins.encode(x, bins.thresholds, bins.n_thresholds)
+    )
 
 
 def test_shapes_and_trees_that_do_not_fit_are_refused():
@@ -157,9 +152,6 @@ def test_shapes_and_trees_that_do_not_fit_are_refused():
     def refused(message, *trees, table=x, out=out):
         with pytest.raises(ValueError, match=message):
             predict(table, bins, trees, out)
-        if table is x:
-            with pytest.raises(ValueError, match=message):
-                predict_codes(bins.encode(x), bins, trees, out)
 
     refused("tree arrays must be", features[:3], lows, highs, depths, values)
     refused("tree arrays must be", features, lows, highs, depths[:3], values)
@@ -172,5 +164,3 @@ def test_shapes_and_trees_that_do_not_fit_are_refused():
     refused("feature out of range", features + 3, lows, highs, used, values)
     refused("feature out of range", features - 3, lows, highs, used, values)
     refused("x must be", *trees, table=np.zeros((10, 2)))
-    with pytest.raises(ValueError, match="columns must be"):
-        predict_codes(bins.encode(x)[:2], bins, trees, out)

@@ -85,17 +85,6 @@ void py_predict(const PredictorObject& object, AnyMatrix x, Array<double, 2> out
     predictor.raw(table, out.data(), n_threads);
 }
 
-void py_predict_codes(const PredictorObject& object, In<uint8_t, 2> columns, Array<double, 2> out,
-                      int n_threads) {
-    const Predictor& predictor = object.predictor;
-    require(length(columns, 0) == predictor.n_features(), "columns must be (F, N)");
-    require(out.shape(1) == columns.shape(1) &&
-                length(out, 0) == predictor.n_states() * predictor.n_outputs(),
-            "out must be (S * K, N)");
-    nb::gil_scoped_release release;
-    predictor.raw_of_codes(columns.data(), length(columns, 1), out.data(), n_threads);
-}
-
 void py_predict_linked(const PredictorObject& object, AnyMatrix x, const std::string& link,
                        double parameter, Array<double, 2> out, int n_threads) {
     const Predictor& predictor = object.predictor;
@@ -150,8 +139,6 @@ void bind_ensemble(nb::module_& m) {
             "thresholds"_array, "n_thresholds"_array, "features"_array, "lows"_array, "highs"_array,
             "depths"_array, "values"_array, "ends"_array, "factors"_array, "offset"_array);
     m.def("predict", &py_predict, "predictor"_a, "x"_array, "out"_array, "n_threads"_a);
-    m.def("predict_codes", &py_predict_codes, "predictor"_a, "columns"_array, "out"_array,
-          "n_threads"_a);
     m.def("predict_linked", &py_predict_linked, "predictor"_a, "x"_array, "link"_a, "parameter"_a,
           "out"_array, "n_threads"_a);
     m.def("predict_entropies", &py_predict_entropies, "predictor"_a, "x"_array, "link"_a,

@@ -287,9 +287,6 @@ def link(link: str, parameter: float, raw: Floats, out: Floats, n_threads: int) 
 def predict(predictor: Predictor, x: NDArray[Any], out: Floats, n_threads: int) -> None:
     """Raw scores of all states at feature values x (N, F): OUT out (S * K, N)."""
 
-def predict_codes(predictor: Predictor, columns: Bytes, out: Floats, n_threads: int) -> None:
-    """The same at codes (F, N): OUT out (S * K, N)."""
-
 def predict_linked(
     predictor: Predictor, x: NDArray[Any], link: str, parameter: float, out: Floats, n_threads: int
 ) -> None:

@@ -1,4 +1,4 @@
-"""Any table -> numbers and labels the next rooms can read; any target and weights -> float64.
+"""Any table -> numbers and labels the next rooms can read.
 
 The first room on the data's way and the only one that knows what a dataframe is. A table becomes a
 numeric array and, column by column, labels of the categorical columns. Arrays of numbers pass
@@ -14,13 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import assert_all_finite, check_array
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d, validate_data
+from sklearn.utils.validation import validate_data
 
 from sglb.labels import LabelColumn, of_array, of_objects, of_series
 
 Array = NDArray[Any]
-Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 NAME_IT = (
@@ -90,6 +88,7 @@ def _is_ready(estimator: Any, X: Any) -> bool:
         type(X) is np.ndarray
         and X.ndim == 2
         and X.dtype in READY_DTYPES
+        and X.flags.aligned
         and X.shape[1] == estimator.n_features_in_
         and not hasattr(estimator, "feature_names_in_")  # else scikit-learn warns of names missing
     )
@@ -117,9 +116,10 @@ def _as_frame(X: Any) -> Any:
 
 def _read_array(estimator: Any, X: Any, reset: bool, categorical: Any) -> Features:
     """Read an array or nested lists: numbers as they are, objects and text column by column."""
-    X = _keep_objects(X)
+    X = keep_objects(X)
+    _refuse_dates(X)
     if not (isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OUS"):
-        values = validate_data(estimator, X, reset=reset, **_checks(reset))
+        values = _readable(validate_data(estimator, X, reset=reset, **_checks(reset)))
         mask = _chosen(categorical, None, np.zeros(values.shape[1], dtype=bool))
         if not mask.any():
             return Features(values, (), mask)
@@ -141,7 +141,13 @@ def _read_array(estimator: Any, X: Any, reset: bool, categorical: Any) -> Featur
     return Features(checked, labels, mask)
 
 
-def _keep_objects(X: Any) -> Any:
+def _refuse_dates(X: Any) -> None:
+    """Refuse an array of dates: its numbers depend on its unit."""
+    if isinstance(X, np.ndarray) and X.dtype.kind in "mM":
+        raise ValueError(f"X is of type {X.dtype}; {DATE_ADVICE}")
+
+
+def keep_objects(X: Any, n_axes: int = 2) -> Any:
     """Return nested lists that hold text as an array of objects: NumPy would make all of it text.
 
     What is not a rectangle is left to scikit-learn's words.
@@ -150,7 +156,7 @@ def _keep_objects(X: Any) -> Any:
         return X
     try:
         array = np.asarray(X)
-        if array.dtype.kind in "USO" and array.ndim == 2:
+        if array.dtype.kind in "USO" and array.ndim == n_axes:
             return np.array(X, dtype=object)
     except ValueError:
         pass
@@ -302,11 +308,15 @@ def _check_names(estimator: Any, X: Any, names: list[Any], *, reset: bool) -> No
 
 
 def _readable(values: Array) -> Array:
-    """Return the array in a type of the kernels: native float32/float64, integers, booleans."""
+    """Return the array in a type of the kernels: native float32/float64, integers, booleans.
+
+    A field of packed records does not lie where its type must lie, and its rows are no whole number
+    of values apart: it is copied.
+    """
     dtype = values.dtype.newbyteorder("=")
     if dtype.kind == "f" and dtype not in (np.float32, np.float64):
         dtype = np.dtype(np.float32 if dtype.itemsize < 4 else np.float64)
-    return values.astype(dtype, copy=False)
+    return values.astype(dtype, copy=not values.flags.aligned)
 
 
 def _refuse_infinity(values: Array, columns: Any) -> None:
@@ -321,64 +331,3 @@ def _refuse_infinity(values: Array, columns: Any) -> None:
     except ValueError:
         row, place = np.argwhere(np.isinf(values))[0]
         raise ValueError(f"X contains infinity in column {columns[place]}, row {row}") from None
-
-
-def _read_vector(estimator: Any, y: Any, n_rows: int) -> Array:
-    """Return a target as a vector of n_rows values of any type."""
-    if y is None:
-        name = type(estimator).__name__
-        raise ValueError(f"This {name} estimator requires y to be passed, but the target y is None")
-    y = check_array(y, ensure_2d=False, dtype=None, ensure_all_finite=False, input_name="y")
-    vector: Array = column_or_1d(y, warn=True)
-    if len(vector) != n_rows:
-        raise ValueError(f"X has {n_rows} rows but y has {len(vector)}")
-    return vector
-
-
-def _refuse_first(bad: NDArray[np.bool_], name: str, values: Array, wanted: str) -> None:
-    """Refuse a vector, naming its first bad row."""
-    if bad.any():
-        row = int(bad.argmax())
-        raise ValueError(f"{name} must be {wanted}; row {row} is {values[row]}")
-
-
-def read_numbers(estimator: Any, y: Any, n_rows: int) -> Floats:
-    """Return a regression target as float64."""
-    vector = _read_vector(estimator, y, n_rows)
-    if vector.dtype.kind in "US" or any(isinstance(value, str) for value in vector[:1]):
-        raise ValueError(f"y must be numbers; row 0 is {vector[0]!r}")
-    numbers = vector.astype(np.float64)
-    _refuse_first(~np.isfinite(numbers), "y", numbers, "finite")
-    return numbers
-
-
-def read_labels(estimator: Any, y: Any, n_rows: int) -> Array:
-    """Return a classification target, labels of any type."""
-    vector = _read_vector(estimator, y, n_rows)
-    if vector.dtype.kind == "f":
-        _refuse_first(~np.isfinite(vector), "y", vector, "finite")
-    if vector.dtype.kind == "O":
-        missing = np.array([value is None or value != value for value in vector], dtype=bool)
-        _refuse_first(missing, "y", vector, "a label in every row")
-    if vector.dtype.kind not in "biu":  # whole numbers are labels, however many they are
-        check_classification_targets(vector)
-    return vector
-
-
-def read_weight(weight: Any, values: Any, name: str = "sample_weight") -> Floats | None:
-    """Return the weights of the rows of X as float64: finite, not negative, not all zero."""
-    if weight is None:
-        return None
-    checked: Floats = check_array(
-        weight, ensure_2d=False, dtype=np.float64, ensure_all_finite=False, input_name=name
-    )
-    if checked.shape != (len(values),):
-        raise ValueError(
-            f"{name} must have shape ({len(values)},), one number a row of X; "
-            f"it has {checked.shape}"
-        )
-    _refuse_first(~np.isfinite(checked), name, checked, "finite")
-    _refuse_first(checked < 0.0, name, checked, "at least 0")
-    if len(checked) and not checked.any():
-        raise ValueError(f"{name} must not be zero in every row")
-    return checked

@@ -1,7 +1,12 @@
 """The values of a categorical column as labels: text, or None where a value is missing.
 
-A label does not depend on the table that holds it: 1, 1.0 and "1" are one label, True is 1, and the
-order of a table's own categories does not matter. Part of reading a table; `frame` asks for it.
+Equal values have one label, whatever table and type hold them: 1, 1.0 and "1" are one label, True
+is 1, and the order of a table's own categories does not matter. Numbers that differ have different
+labels, so a fraction that float32 had to round is not the float64 of the same spelling: float32's
+.1 is "0.10000000149011612", float64's is "0.1". A column of fractions must come in one of the two
+at fit and at predict; whole numbers up to 2^24 may change between them.
+
+Part of reading a table; `frame` asks for it.
 """
 
 from dataclasses import dataclass

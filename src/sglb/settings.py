@@ -165,10 +165,14 @@ def resolve(parameters: Mapping[str, Any], loss: Loss, size: Size) -> Settings:
     check_stability(move, loss, leaf_method)
     return Settings(
         sampler=sampler,
-        learning_rate=move.learning_rate,
+        learning_rate=float(move.learning_rate),
         # What a sampler does not state follows from its first move: sigma^2 = 2 T / eps.
-        temperature=getattr(sampler, "temperature", 0.5 * move.noise**2 * move.learning_rate),
-        shrink_rate=getattr(sampler, "shrink_rate", (1.0 - move.shrink) / move.learning_rate),
+        temperature=float(
+            getattr(sampler, "temperature", 0.5 * move.noise**2 * move.learning_rate)
+        ),
+        shrink_rate=float(
+            getattr(sampler, "shrink_rate", (1.0 - move.shrink) / move.learning_rate)
+        ),
         leaf_method=leaf_method,
         l2=auto_l2(leaf_method) * size.unit if l2 == "auto" else float(l2),
         max_depth=_given(parameters["max_depth"], auto_max_depth(loss)),

@@ -20,8 +20,9 @@ from sglb import archive
 from sglb.boosting import LeafRule, boost
 from sglb.callbacks import Callback, EarlyStopping, EvaluationSet, History, Progress, user_shape
 from sglb.ensemble import Ensemble, States
-from sglb.estimators.rows import Rows, average, encode_rows
-from sglb.frame import Features, read_features, read_numbers, read_weight
+from sglb.estimators.residuals import LastScores, predicts_means, residual_variance
+from sglb.estimators.rows import Rows, encode_rows
+from sglb.frame import Features, read_features
 from sglb.losses import Loss
 from sglb.losses.links import Link
 from sglb.losses.minimisers import spread
@@ -31,13 +32,11 @@ from sglb.posterior import virtual_states
 from sglb.samplers import Sampler
 from sglb.settings import Settings, check_parameters, n_threads, resolve
 from sglb.structure import GreedySearch
+from sglb.targets import read_numbers, read_weight
 from sglb.training_set import TrainingSet
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
-
-# Losses whose prediction is the mean of y, so that residuals have a variance about it.
-MEAN_LOSSES = ("squared", "poisson")
 
 
 class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
@@ -137,7 +136,9 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
         start = np.zeros_like(best) if self.init == "zero" else best
         chain = Ensemble(coded.bins, settings.max_depth, start)
         training_set = coded.training_set(rows, threads)
-        ensemble = self._run(training_set, loss, settings, chain, history, callbacks)
+        last = LastScores()
+        guests = [*callbacks, last] if predicts_means(loss) else callbacks
+        ensemble = self._run(training_set, loss, settings, chain, history, guests)
         best_iteration, best_score = history.best() if sets else (None, None)
         if self.early_stopping_rounds is not None and best_iteration is not None:
             ensemble = ensemble.at(best_iteration)
@@ -157,7 +158,7 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
             leaf_method=settings.leaf_method,
             total_weight=rows.total_weight,
             seed=settings.seed,
-            residual_variance=_residual_variance(training_set, loss, ensemble, threads),
+            residual_variance=residual_variance(training_set, loss, ensemble, last, threads),
             best_iteration=best_iteration,
             best_score=best_score,
             evals_result=history.result,
@@ -448,17 +449,3 @@ def _metrics(spec: MetricSpec | Sequence[MetricSpec] | None, task: str) -> list[
     if not several:
         raise ValueError("eval_metric must name at least one metric")
     return [get_metric(one, task) for one in several]
-
-
-def _residual_variance(
-    training_set: TrainingSet, loss: Loss, ensemble: Ensemble, threads: int
-) -> float | None:
-    """Weighted mean squared residual of the training rows, None if predictions are not means.
-
-    The rows are taken as the chain saw them: in prediction a training row's mean by category would
-    know its own y.
-    """
-    if loss.name not in MEAN_LOSSES or loss.task != "regression":
-        return None
-    prediction = loss.link(user_shape(ensemble.replay(training_set.code_columns, threads)))
-    return average((training_set.y - prediction) ** 2, training_set.weight)

@@ -8,10 +8,10 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags, compute_sample_weight
 
 from sglb.estimators.base import Array, ChainEstimator, Floats
-from sglb.frame import read_labels, read_weight
 from sglb.losses import LOSSES, Loss, get_loss
 from sglb.losses.links import Link
 from sglb.samplers import Sampler
+from sglb.targets import read_labels, read_weight
 from sglb.uncertainty import Uncertainty, of_probabilities
 
 

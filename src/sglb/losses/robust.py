@@ -113,7 +113,30 @@ class Huber(_Robust):
 
 
 @dataclass(frozen=True)
-class Cauchy(_Robust):
+class _Redescending(_Robust):
+    """A loss of t = r / scale that turns from rows far away: its gradient falls beyond some t."""
+
+    scale: float = 1.0
+
+    convex = False
+    has_hessian = False
+
+    def __post_init__(self) -> None:
+        check_positive(self, scale=self.scale)
+
+    @property
+    def smoothness(self) -> float:
+        """Second derivative at t = 0."""
+        return 1.0
+
+    @property
+    def kernel_parameters(self) -> tuple[float, float]:
+        """Scale."""
+        return self.scale, 0.0
+
+
+@dataclass(frozen=True)
+class Cauchy(_Redescending):
     """Cauchy loss: minus the logarithm of Student's density with one degree of freedom.
 
     Domain      y any number
@@ -126,29 +149,12 @@ class Cauchy(_Robust):
     Start       weighted median, not the minimiser but near it
     """
 
-    scale: float = 1.0
-
     name = "cauchy"
-    convex = False
-    has_hessian = False
-
-    def __post_init__(self) -> None:
-        check_positive(self, scale=self.scale)
 
     @property
     def lipschitz(self) -> float:
         """|gradient| at t = 1."""
         return 0.5 * self.scale
-
-    @property
-    def smoothness(self) -> float:
-        """Second derivative at t = 0."""
-        return 1.0
-
-    @property
-    def kernel_parameters(self) -> tuple[float, float]:
-        """Scale."""
-        return self.scale, 0.0
 
     def loss(self, y: Floats, raw: Floats) -> Floats:
         """scale² / 2 log(1 + t²); log(1 + t²) is 2 log t to the last bit from t = 1e8 on."""
@@ -158,7 +164,7 @@ class Cauchy(_Robust):
 
 
 @dataclass(frozen=True)
-class Welsch(_Robust):
+class Welsch(_Redescending):
     """Welsch loss (also Leclerc's, correntropy): a bounded price for any residual.
 
     Domain      y any number
@@ -171,29 +177,12 @@ class Welsch(_Robust):
     Start       weighted median, not the minimiser but near it
     """
 
-    scale: float = 1.0
-
     name = "welsch"
-    convex = False
-    has_hessian = False
-
-    def __post_init__(self) -> None:
-        check_positive(self, scale=self.scale)
 
     @property
     def lipschitz(self) -> float:
         """|gradient| at t² = 1/2."""
         return self.scale * exp(-0.5) / sqrt(2.0)
-
-    @property
-    def smoothness(self) -> float:
-        """Second derivative at t = 0."""
-        return 1.0
-
-    @property
-    def kernel_parameters(self) -> tuple[float, float]:
-        """Scale."""
-        return self.scale, 0.0
 
     def loss(self, y: Floats, raw: Floats) -> Floats:
         """scale² / 2 (1 - exp(-t²)); from t = 40 on exp(-t²) is 0."""

@@ -1,6 +1,7 @@
 """The loss for several classes."""
 
 from dataclasses import dataclass
+from math import log
 
 import numpy as np
 
@@ -67,7 +68,9 @@ class Softmax(Loss):
         """Log of the classes' shares of the weight."""
         weights = class_weights(y, weight, self.n_classes)
         shares: Floats = weights / weights.sum()
-        return np.log(shares)
+        # NumPy's logarithm of an array may differ in its last bit from one processor to another,
+        # and what a chain starts from is part of the model.
+        return np.array([log(share) for share in shares])
 
     @property
     def link(self) -> Link:

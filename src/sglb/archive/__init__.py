@@ -1,0 +1,204 @@
+"""A model <-> bytes <-> a file. Nothing in them is code, a pickle or a path.
+
+The bytes are a safetensors file: a header, one JSON document in its metadata, the arrays of the
+ensemble, and as the last array the SHA-256 of all bytes before it. The same model always gives the
+same bytes. What is read is distrusted in this order: size, header, digest, fields of the document,
+shapes of the arrays, then their meaning; every failure is a `ModelFormatError` with the field.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sglb.archive.arguments import (
+    each_score,
+    live,
+    live_labels,
+    live_score,
+    plain,
+    plain_labels,
+    plain_loss,
+)
+from sglb.archive.laws import (
+    ARRAYS,
+    DIGEST_BYTES,
+    FORMAT_VERSION,
+    NOISE_VERSION,
+    Arrays,
+    check_agreement,
+    check_document,
+    check_nesting,
+    check_shapes,
+    check_trees,
+)
+from sglb.bins import Bins
+from sglb.categories import storage
+from sglb.ensemble import Ensemble
+from sglb.errors import ModelFormatError
+from sglb.files import whole_file
+from sglb.losses import Loss, UserLoss, get_loss
+from sglb.model import Model
+
+MOST_BYTES = 1 << 36
+MOST_HEADER_BYTES = 1 << 26
+
+# Not part of the model: the same model comes from any of their values.
+LEFT_OUT = ("n_jobs", "verbose")
+
+
+def write(model: Model, path: str | Path) -> None:
+    """Write a model to a file, whole or not at all."""
+    place = Path(path)
+    with whole_file(place) as draft:
+        draft.write_bytes(dumps(model))
+    # The new name is only safe once the directory that holds it is on disk.
+    folder = os.open(place.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def read(path: str | Path) -> Model:
+    """Read a model from a file."""
+    with open(path, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > MOST_BYTES:
+            raise ModelFormatError("size", f"{size} bytes are more than {MOST_BYTES}")
+        return loads(file.read())
+
+
+def dumps(model: Model) -> bytes:
+    """Return the bytes of a model; the same model gives the same bytes."""
+    from safetensors.numpy import save
+
+    categories, tables = storage.pack(model.encoding)
+    digest = {"sha256": np.zeros(DIGEST_BYTES, dtype=np.uint8)}
+    arrays = _arrays_of(model.ensemble, tables) | digest
+    document = json.dumps(
+        _document_of(model) | {"categories": categories},
+        sort_keys=True,
+        separators=(",", ":"),
+        allow_nan=False,
+    )
+    # One key: safetensors writes several in an order that changes from process to process.
+    content: bytes = save(arrays, metadata={"sglb": document})
+    body = content[:-DIGEST_BYTES]
+    return body + hashlib.sha256(body).digest()
+
+
+def loads(data: bytes) -> Model:
+    """Return the model of these bytes, or raise `ModelFormatError`."""
+    document, arrays = _upgraded(*_open(data))
+    check_document(document)
+    sizes = check_shapes(arrays)
+    check_trees(arrays, sizes)
+    loss = _loss_of(document)
+    classes = None if document["classes"] is None else live_labels(document["classes"])
+    encoding = storage.unpack(document["categories"], arrays)
+    check_agreement(document, loss, classes, encoding, sizes)
+    bins = Bins(arrays["thresholds"], arrays["n_thresholds"])
+    best = document["best_score"]
+    unchanged = {name: document[name] for name in _PLAIN_FIELDS}
+    return Model(
+        parameters={name: live(value) for name, value in document["parameters"].items()},
+        loss=loss,
+        ensemble=Ensemble.from_arrays(bins, arrays["offset"], arrays),
+        encoding=encoding,
+        classes=classes,
+        best_score=None if best is None else live_score(best),
+        evals_result=each_score(live_score, document["evals_result"]),
+        **unchanged,
+    )
+
+
+_PLAIN_FIELDS = (
+    "kind",
+    "feature_names",
+    "feature_dtype",
+    "learning_rate",
+    "temperature",
+    "shrink_rate",
+    "leaf_method",
+    "total_weight",
+    "seed",
+    "residual_variance",
+    "best_iteration",
+)
+
+
+def _arrays_of(ensemble: Ensemble, tables: Arrays) -> Arrays:
+    parts = tables | {
+        "thresholds": ensemble.bins.thresholds,
+        "n_thresholds": ensemble.bins.n_thresholds,
+        "offset": ensemble.offset,
+        **ensemble.arrays(),
+    }
+    return {name: np.ascontiguousarray(part, ARRAYS[name][0]) for name, part in parts.items()}
+
+
+def _document_of(model: Model) -> dict[str, Any]:
+    loss = None if isinstance(model.loss, UserLoss) else model.loss
+    parameters = {name: v for name, v in model.parameters.items() if name not in LEFT_OUT}
+    return {
+        "format": "sglb",
+        "version": FORMAT_VERSION,
+        "noise_version": NOISE_VERSION,
+        "loss": None if loss is None else plain_loss(loss),
+        "classes": None if model.classes is None else plain_labels(model.classes),
+        "parameters": {name: plain(value) for name, value in parameters.items()},
+        "best_score": plain(model.best_score),
+        "evals_result": each_score(plain, model.evals_result),
+    } | {name: getattr(model, name) for name in _PLAIN_FIELDS}
+
+
+def _open(data: bytes) -> tuple[dict[str, Any], Arrays]:
+    """Return the document and arrays of a file whose digest is right."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
+    if len(data) < 8 + DIGEST_BYTES:
+        raise ModelFormatError("size", f"{len(data)} bytes are too few for a model")
+    length = int.from_bytes(data[:8], "little")
+    if length > min(len(data) - 8, MOST_HEADER_BYTES):
+        raise ModelFormatError("header", "longer than the file or the limit; not a model file")
+    try:
+        header = json.loads(data[8 : 8 + length])
+        document = json.loads(header["__metadata__"]["sglb"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise ModelFormatError("header", "cannot be read; not a model file of sglb") from error
+    except RecursionError as error:
+        raise ModelFormatError("header", "nested too deeply to be read") from error
+    if hashlib.sha256(data[:-DIGEST_BYTES]).digest() != data[-DIGEST_BYTES:]:
+        raise ModelFormatError("sha256", "the digest does not fit; the file is damaged")
+    if not isinstance(document, dict):
+        raise ModelFormatError("header", "the document is not a JSON object")
+    check_nesting(document)
+    try:
+        arrays = load(data)
+    except (SafetensorError, ValueError, TypeError, KeyError) as error:
+        raise ModelFormatError("arrays", str(error)) from error
+    # The library's arrays look into `data`; the model's own are writable and outlive it.
+    return document, {name: np.array(array, order="C") for name, array in arrays.items()}
+
+
+def _upgraded(document: dict[str, Any], arrays: Arrays) -> tuple[dict[str, Any], Arrays]:
+    """Return the content of a file of version 1 as this version has it."""
+    if document.get("version") == 1 and document.get("categories") == []:
+        news = {"version": FORMAT_VERSION, "categories": None}
+        return document | news, storage.empty_arrays() | arrays
+    return document, arrays
+
+
+def _loss_of(document: Mapping[str, Any]) -> Loss | None:
+    if document["loss"] is None:
+        return None
+    try:
+        return get_loss(document["loss"]["name"], **document["loss"]["parameters"])
+    except (TypeError, ValueError, KeyError) as error:
+        raise ModelFormatError("loss", str(error)) from error

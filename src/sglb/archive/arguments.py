@@ -1,0 +1,109 @@
+"""Arguments of the constructor, scores and labels <-> JSON."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sglb.errors import ModelFormatError
+from sglb.losses import Loss, UserLoss, get_loss
+from sglb.samplers import SAMPLERS
+
+INTEGER_TYPES = tuple(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
+FEATURE_TYPES = ("bool", "float32", "float64", *INTEGER_TYPES)
+LABEL_TYPES = ("str", "object", *FEATURE_TYPES)
+
+
+def plain_loss(loss: Loss) -> dict[str, Any]:
+    """Return a built-in loss as JSON."""
+    return {"name": loss.name, "parameters": loss.parameters()}
+
+
+def plain(value: Any) -> Any:
+    """Turn a constructor argument into JSON; what has no such form is named and lost."""
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, np.generic):  # item() of a long double is a long double
+        value = float(value) if isinstance(value, np.floating) else value.item()
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else {"number": repr(value)}
+    if isinstance(value, list | tuple):
+        return {"list": [plain(item) for item in value]}
+    if isinstance(value, Mapping):
+        return {"pairs": [[plain(key), plain(item)] for key, item in value.items()]}
+    for name, sampler in SAMPLERS.items():
+        if type(value) is sampler:
+            arguments = {one.name: plain(getattr(value, one.name)) for one in fields(sampler)}
+            return {"sampler": name, "arguments": arguments}
+    if isinstance(value, Loss) and not isinstance(value, UserLoss):
+        return {"loss": plain_loss(value)}
+    return {"lost": type(value).__name__}
+
+
+def live(value: Any) -> Any:
+    """Turn JSON back into a constructor argument; what was lost comes back as None."""
+    if not isinstance(value, dict):
+        return value
+    try:
+        match value:
+            case {"number": str() as number}:
+                return float(number)
+            case {"list": list() as items}:
+                return [live(item) for item in items]
+            case {"pairs": list() as pairs}:
+                return {live(key): live(item) for key, item in pairs}
+            case {"sampler": str() as name, "arguments": dict() as arguments}:
+                return SAMPLERS[name](**{key: live(item) for key, item in arguments.items()})
+            case {"loss": dict() as loss}:
+                return get_loss(loss["name"], **loss["parameters"])
+            case {"lost": str()}:
+                return None
+    except (TypeError, ValueError, KeyError) as error:
+        raise ModelFormatError("parameters", str(error)) from error
+    raise ModelFormatError("parameters", f"{value!r} is not known")
+
+
+def live_score(value: Any) -> Any:
+    """Turn JSON back into a score, a number."""
+    score = live(value)
+    if not isinstance(score, int | float):
+        raise ModelFormatError("evals_result", f"{value!r} is not a score")
+    return score
+
+
+def each_score(turn: Callable[[Any], Any], result: Mapping[str, Mapping[str, Any]]) -> Any:
+    """Turn every score of evals_result into JSON, or back."""
+    return {
+        name: {metric: [turn(score) for score in scores] for metric, scores in metrics.items()}
+        for name, metrics in result.items()
+    }
+
+
+def plain_labels(classes: NDArray[Any]) -> dict[str, Any]:
+    """Return the labels of classes as JSON, or raise TypeError."""
+    kind = "str" if classes.dtype.kind == "U" else classes.dtype.name
+    labels = classes.tolist()
+    if kind not in LABEL_TYPES or not all(isinstance(one, str | int | float) for one in labels):
+        raise TypeError(f"class labels of type {classes.dtype} cannot be stored in a model file")
+    return {"dtype": kind, "labels": labels}
+
+
+def live_labels(stored: Mapping[str, Any]) -> NDArray[Any]:
+    """Return the labels that `plain_labels` made this of."""
+    labels = stored["labels"]
+    try:
+        classes: NDArray[Any] = np.empty(len(labels), dtype=object)
+        classes[:] = labels
+        if stored["dtype"] != "object":
+            classes = np.array(labels, dtype=stored["dtype"])
+        same = classes.tolist() == labels and np.array_equal(np.unique(classes), classes)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ModelFormatError("classes", str(error)) from error
+    if not same:
+        raise ModelFormatError("classes", "labels must be sorted, distinct and of the stated type")
+    return classes

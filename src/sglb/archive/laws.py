@@ -1,0 +1,210 @@
+"""What the document and the arrays of a model file must be: fields, shapes, meaning, agreement.
+
+Every failure is a `ModelFormatError` with the field.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sglb.archive.arguments import FEATURE_TYPES, LABEL_TYPES
+from sglb.categories import Encoding, storage
+from sglb.errors import ModelFormatError
+from sglb.losses import Loss
+
+FORMAT_VERSION = 2  # 1 had no categorical columns; it is still read
+NOISE_VERSION = 1  # how (seed, step, role, output, index) becomes a normal
+MOST_DEPTH = 16
+DIGEST_BYTES = 32
+MOST_NESTING = 50  # a parameter is a list or a dict of numbers and labels at most
+
+# Shapes: F features, B borders, T trees, D depth, L = 2^D leaves, K outputs, H the digest's bytes.
+ARRAYS: Mapping[str, tuple[type[np.generic], str]] = {
+    "thresholds": (np.float64, "FB"),
+    "n_thresholds": (np.int32, "F"),
+    "features": (np.int32, "TD"),
+    "lows": (np.uint8, "TD"),
+    "highs": (np.uint8, "TD"),
+    "depths": (np.int32, "T"),
+    "values": (np.float64, "TLK"),
+    "shrinks": (np.float64, "T"),
+    "gains": (np.float64, "TD"),
+    "offset": (np.float64, "K"),
+    "sha256": (np.uint8, "H"),
+    **storage.ARRAYS,
+}
+
+Arrays = dict[str, NDArray[Any]]
+
+
+def _is_number(value: Any) -> bool:
+    return (isinstance(value, float) and math.isfinite(value)) or _is_count(value)
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 64
+
+
+def _is_loss(value: Any) -> bool:
+    return value is None or (
+        isinstance(value, dict)
+        and set(value) == {"name", "parameters"}
+        and isinstance(value["name"], str)
+        and isinstance(value["parameters"], dict)
+        and all(_is_number(number) for number in value["parameters"].values())
+    )
+
+
+def _is_names(value: Any) -> bool:
+    if value is None:
+        return True
+    is_text = isinstance(value, list) and all(isinstance(name, str) for name in value)
+    return is_text and len(set(value)) == len(value)
+
+
+def _is_classes(value: Any) -> bool:
+    return value is None or (
+        isinstance(value, dict)
+        and set(value) == {"dtype", "labels"}
+        and value["dtype"] in LABEL_TYPES
+        and isinstance(value["labels"], list)
+        and len(value["labels"]) > 0
+        and all(isinstance(label, str | int | float) for label in value["labels"])
+    )
+
+
+def _is_scores(value: Any) -> bool:
+    return isinstance(value, dict) and all(
+        isinstance(metrics, dict) and all(isinstance(scores, list) for scores in metrics.values())
+        for metrics in value.values()
+    )
+
+
+FIELDS: Mapping[str, Callable[[Any], bool]] = {
+    "format": lambda v: v == "sglb",
+    "version": lambda v: v == FORMAT_VERSION,
+    "noise_version": lambda v: v == NOISE_VERSION,
+    "kind": lambda v: v in ("classifier", "regressor"),
+    "loss": _is_loss,
+    "classes": _is_classes,
+    "feature_names": _is_names,
+    "feature_dtype": lambda v: v in FEATURE_TYPES,
+    "categories": lambda v: v is None or isinstance(v, dict),  # examined by their own room
+    "parameters": lambda v: isinstance(v, dict),
+    "learning_rate": lambda v: _is_number(v) and v > 0,
+    "temperature": lambda v: _is_number(v) and v >= 0,
+    "shrink_rate": lambda v: _is_number(v) and v >= 0,
+    "leaf_method": lambda v: v in ("gradient", "newton"),
+    "total_weight": lambda v: _is_number(v) and v > 0,
+    "seed": _is_count,
+    "residual_variance": lambda v: v is None or (_is_number(v) and v >= 0),
+    "best_iteration": lambda v: v is None or _is_count(v),
+    "best_score": lambda v: v is None or isinstance(v, int | float | dict),
+    "evals_result": _is_scores,
+}
+
+
+def check_nesting(document: Any) -> None:
+    """Refuse what is nested too deeply for code that walks it by calling itself."""
+    level, depth = [document], 0
+    while level:
+        depth += 1
+        if depth > MOST_NESTING:
+            raise ModelFormatError("header", f"the document is nested deeper than {MOST_NESTING}")
+        parts = [list(one.values()) if isinstance(one, dict) else one for one in level]
+        level = [item for part in parts if isinstance(part, list) for item in part]
+
+
+def check_document(document: Mapping[str, Any]) -> None:
+    """Check that every field is there and is what it must be."""
+    version = document.get("version")
+    if _is_count(version) and version != FORMAT_VERSION:
+        raise ModelFormatError("version", f"{version} is not readable; this is {FORMAT_VERSION}")
+    for field in sorted(set(document) ^ set(FIELDS)):
+        raise ModelFormatError(field, "missing" if field in FIELDS else "not known")
+    for field, holds in FIELDS.items():
+        if not holds(document[field]):
+            raise ModelFormatError(field, f"{document[field]!r} is not allowed")
+
+
+def check_shapes(arrays: Arrays) -> dict[str, int]:
+    """Check names, types and shapes of the arrays; return the size behind each letter."""
+    for name in sorted(set(arrays) ^ set(ARRAYS)):
+        raise ModelFormatError(name, "missing" if name in ARRAYS else "not known")
+    sizes = {"H": DIGEST_BYTES}
+    for name, (dtype, axes) in ARRAYS.items():
+        array = arrays[name]
+        if array.dtype != dtype or array.ndim != len(axes):
+            raise ModelFormatError(name, f"is {array.dtype} {array.shape}, not {dtype.__name__}")
+        for axis, size in zip(axes, array.shape, strict=True):
+            if sizes.setdefault(axis, size) != size:
+                raise ModelFormatError(name, f"shape {array.shape} does not fit the other arrays")
+    if sizes["D"] > MOST_DEPTH or sizes["L"] != 1 << sizes["D"]:
+        raise ModelFormatError("values", f"{sizes['L']} leaves do not fit depth {sizes['D']}")
+    if sizes["F"] < 1 or sizes["K"] < 1 or not 1 <= sizes["B"] <= 254:
+        raise ModelFormatError("thresholds", "a model has features, outputs and 1 to 254 borders")
+    return sizes
+
+
+def check_trees(arrays: Arrays, sizes: Mapping[str, int]) -> None:
+    """Check that borders increase, splits point at what exists and numbers are finite."""
+    thresholds, n_thresholds = arrays["thresholds"], arrays["n_thresholds"]
+    used = np.arange(sizes["B"]) < n_thresholds[:, None]
+    first, second = thresholds[:, :-1], thresholds[:, 1:]
+    in_tree = np.arange(sizes["D"]) < arrays["depths"][:, None]
+    features = arrays["features"]
+    known = (features >= 0) & (features < sizes["F"])
+    n_codes = n_thresholds[np.where(known, features, 0)] + 2  # a missing value has a code too
+    lows, highs = arrays["lows"], arrays["highs"]
+    shrinks = arrays["shrinks"]
+    laws = {
+        "n_thresholds": (n_thresholds >= 0) & (n_thresholds <= sizes["B"]),
+        "thresholds": np.isfinite(thresholds) == used,
+        "thresholds padding": used | (thresholds == np.inf),
+        "thresholds order": (first < second) | ~used[:, 1:],
+        "depths": (arrays["depths"] >= 0) & (arrays["depths"] <= sizes["D"]),
+        "features": known | ~in_tree,
+        "lows": (lows <= highs) | ~in_tree,
+        "highs": (highs < n_codes) | ~in_tree,
+        "values": np.isfinite(arrays["values"]),
+        "shrinks": (shrinks > 0.0) & (shrinks <= 1.0),
+        "gains": np.isfinite(arrays["gains"]),
+        "offset": np.isfinite(arrays["offset"]),
+    }
+    for field, holds in laws.items():
+        if not holds.all():
+            raise ModelFormatError(field, f"wrong at index {np.argwhere(~holds)[0].tolist()}")
+
+
+def check_agreement(
+    document: Mapping[str, Any],
+    loss: Loss | None,
+    classes: NDArray[Any] | None,
+    encoding: Encoding | None,
+    sizes: Mapping[str, int],
+) -> None:
+    """Check that names, columns, classes, outputs and loss belong to one model."""
+    n_columns = sizes["F"] if encoding is None else encoding.n_columns
+    if encoding is not None and encoding.n_features != sizes["F"]:
+        wrong = f"{encoding.n_features} features, the trees have {sizes['F']}"
+        raise ModelFormatError("categories", wrong)
+    names = document["feature_names"]
+    if names is not None and len(names) != n_columns:
+        raise ModelFormatError("feature_names", f"{len(names)} names for {n_columns} columns")
+    if (classes is None) != (document["kind"] == "regressor"):
+        raise ModelFormatError("classes", f"do not fit a {document['kind']}")
+    outputs = sizes["K"]
+    # Up to two classes have one output or two, more have one each.
+    if classes is not None and max(len(classes), 2) != max(outputs, 2):
+        raise ModelFormatError("classes", f"{len(classes)} classes for {outputs} outputs")
+    if loss is not None and loss.n_outputs != outputs:
+        raise ModelFormatError("loss", f"{loss.name!r} does not have {outputs} outputs")
+    if loss is not None and (loss.task == "regression") != (classes is None):
+        raise ModelFormatError("loss", f"{loss.name!r} is not a loss of a {document['kind']}")
+    best, results = document["best_iteration"], document["evals_result"].values()
+    steps = max((len(scores) for result in results for scores in result.values()), default=0)
+    if best is not None and best > steps:
+        raise ModelFormatError("best_iteration", f"{best} is past the end of evals_result")

@@ -1,0 +1,83 @@
+"""Plain NumPy twins of leaf values and of sums of trees.
+
+Shapes: N rows, F features, K outputs, D depth, T trees.
+"""
+
+import math
+
+import numpy as np
+
+from reference_bins import encode
+from reference_noise import LEAF, core_normals
+
+
+def leaf_indices(columns, features, lows, highs):
+    """Leaf of each row: bit d is set where the code of split d lies outside low..high."""
+    leaf = np.zeros(columns.shape[1], dtype=np.uint16)
+    for d, (f, low, high) in enumerate(zip(features, lows, highs, strict=True)):
+        outside = (columns[f] < low) | (columns[f] > high)
+        leaf |= (outside.astype(np.uint16) << d).astype(np.uint16)
+    return leaf
+
+
+def leaf_values(leaf, n_leaves, gradient, hessian, weight, learning_rate, sigma, l2, seed, step):
+    """theta_j = -eps (G_j + sigma sqrt(C_j) xi_j) / C_j, (n_leaves, K); 0 without weight."""
+    n_outputs, n_rows = gradient.shape
+    weight = np.ones(n_rows) if weight is None else weight
+    values = np.zeros((n_leaves, n_outputs))
+    W = np.bincount(leaf, weights=weight, minlength=n_leaves)
+    for k in range(n_outputs):
+        xi = core_normals(seed, step, LEAF, k, n_leaves)
+        G = np.bincount(leaf, weights=weight * gradient[k], minlength=n_leaves)
+        C = W + l2
+        if hessian is not None:
+            H = np.bincount(leaf, weights=weight * hessian[k], minlength=n_leaves)
+            mean = H.sum() / W.sum() if W.sum() > 0 else 0.0
+            C = np.maximum(H, 1e-3 * mean * W) + l2  # a saturated leaf must not jump
+        for j in range(n_leaves):
+            if W[j] > 0:
+                c = C[j] if C[j] > 0 else W[j]  # no curvature anywhere: a gradient step
+                values[j, k] = -learning_rate * (G[j] + sigma * math.sqrt(c) * xi[j]) / c
+    return values
+
+
+def gains(leaf, depth, gradient, weight, l2):
+    """What each split adds to the sum over nodes of G^2 / (W + l2), on all rows."""
+    weight = np.ones(gradient.shape[1]) if weight is None else weight
+
+    def score(level):
+        node = leaf & ((1 << level) - 1)
+        W = np.bincount(node, weights=weight, minlength=1 << level)
+        total = 0.0
+        for g in gradient:
+            G = np.bincount(node, weights=weight * g, minlength=1 << level)
+            total += (G[W > 0] ** 2 / (W[W > 0] + l2)).sum()
+        return total
+
+    return np.diff([score(level) for level in range(depth + 1)])
+
+
+def add_tree(raw, leaf, values, shrink, offset):
+    """raw <- offset + shrink (raw - offset) + tree, with the offset's share in the leaf values."""
+    steps = values + (1.0 - shrink) * offset
+    return shrink * raw + steps[leaf].T
+
+
+def weights(shrinks):
+    """Weight of each tree: the product of the shrink factors of all later steps."""
+    return np.array([math.prod(shrinks[t + 1 :]) for t in range(len(shrinks))])
+
+
+def predict_codes(columns, features, lows, highs, depths, values, out):
+    """out (K, N) plus the sum of trees, values (T, 2^D, K)."""
+    total = np.zeros_like(out)
+    for t, depth in enumerate(depths):
+        leaf = leaf_indices(columns, features[t, :depth], lows[t, :depth], highs[t, :depth])
+        total += values[t][leaf].T
+    return out + total
+
+
+def predict(x, thresholds, n_thresholds, features, lows, highs, depths, values, out):
+    """The same at raw feature values x (N, F)."""
+    columns = encode(x, thresholds, n_thresholds)
+    return predict_codes(columns, features, lows, highs, depths, values, out)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "elementary.h"
 #include "links.h"
 
 #if defined(__x86_64__) && defined(__gnu_linux__) && !defined(SGLB_BASELINE)
@@ -25,9 +26,37 @@ constexpr int part_bits = 6;        // of a leaf's number within its part
 constexpr int64_t group = 16;       // 2^15 / 2^11 trees
 constexpr int64_t run = 8 * group;  // 2^31 / (2^11 + 2^23) trees, rounded down to a power of two
 
-}  // namespace
-
 #define SGLB_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq")))
+
+// Leaves of 128 rows as look-ups read them, from the lowest bits of 16: the even rows of the first
+// 64, the odd ones with what lies above them, then those of the other 64.
+template <class WideSplit>
+SGLB_AVX512 SGLB_INLINE void find_leaves(const uint8_t* codes, int64_t stride,
+                                         const WideSplit* splits, int depth, __m512i (&leaf)[4]) {
+    leaf[0] = leaf[2] = _mm512_setzero_si512();
+    __m512i bit = _mm512_set1_epi8(1);
+    for (int d = 0; d < depth; ++d) {
+        const uint8_t* column = codes + splits[d].feature * stride;
+        const __m512i low = _mm512_set1_epi32(static_cast<int>(splits[d].low));
+        const __m512i span = _mm512_set1_epi32(static_cast<int>(splits[d].span));
+#pragma GCC unroll 2
+        for (int b = 0; b < 4; b += 2) {
+            const __m512i offset = _mm512_sub_epi8(_mm512_load_si512(column + 32 * b), low);
+            const __mmask64 right = _mm512_cmpgt_epu8_mask(offset, span);
+            leaf[b] = _mm512_mask_add_epi8(leaf[b], right, leaf[b], bit);
+        }
+        bit = _mm512_add_epi8(bit, bit);
+    }
+    leaf[1] = _mm512_srli_epi16(leaf[0], 8);
+    leaf[3] = _mm512_srli_epi16(leaf[2], 8);
+}
+
+// What is there counts only where it is kept.
+SGLB_AVX512 SGLB_INLINE void add_to(int32_t* to, __mmask16 kept, __m512i value) {
+    _mm512_store_si512(to, _mm512_add_epi32(_mm512_maskz_load_epi32(kept, to), value));
+}
+
+}  // namespace
 
 // Sums of d_0 + 2^12 d_1 and of d_2 + 2^12 d_3, in the order in which add_group() finds them: see
 // join().
@@ -76,44 +105,24 @@ RegisterSums::RegisterSums(const double* values, const Split* splits, const int3
                 pages_.data() + (k * n_trees + t) * n_parts_ * n_digits);
 }
 
-// What is there counts only where it is kept.
-SGLB_AVX512 inline void add_to(int32_t* to, __mmask16 kept, __m512i value) {
-    _mm512_store_si512(to, _mm512_add_epi32(_mm512_maskz_load_epi32(kept, to), value));
-}
-
 // The sums of a group of trees stay in registers: of each digit, two times the even and the odd
 // ones of 64 rows. The first group of a run is fresh: it does not add to what is there.
 template <int n_parts>
 SGLB_AVX512 void RegisterSums::add_group(const Group& g, bool fresh, Pairs& pairs) {
     __m512i sums[n_digits][4] = {};
     for (int64_t t = 0; t < g.n_trees; ++t) {
-        const WideSplit* splits = g.splits + t * g.max_depth;
-        __m512i index[4] = {};
-        __m512i bit = _mm512_set1_epi8(1);
-        for (int d = 0; d < g.depths[t]; ++d) {
-            const uint8_t* codes = g.codes + splits[d].feature * g.stride;
-            const __m512i low = _mm512_set1_epi32(static_cast<int>(splits[d].low));
-            const __m512i span = _mm512_set1_epi32(static_cast<int>(splits[d].span));
-#pragma GCC unroll 2
-            for (int b = 0; b < 4; b += 2) {
-                const __m512i offset = _mm512_sub_epi8(_mm512_load_si512(codes + 32 * b), low);
-                const __mmask64 right = _mm512_cmpgt_epu8_mask(offset, span);
-                index[b] = _mm512_mask_add_epi8(index[b], right, index[b], bit);
-            }
-            bit = _mm512_add_epi8(bit, bit);
-        }
-        // A look-up reads the lowest six bits of 16, the index of an even row.
-        index[1] = _mm512_srli_epi16(index[0], 8);
-        index[3] = _mm512_srli_epi16(index[2], 8);
+        __m512i leaf[4];
+        find_leaves(g.codes, g.stride, g.splits + t * g.max_depth, g.depths[t], leaf);
         const Page* pages = g.pages + t * n_parts * n_digits;
         for (int part = 0; part < n_parts; ++part, pages += n_digits) {
+            // Where a tree has several parts, all rows are looked up in each.
             const __m512i here = _mm512_set1_epi16(static_cast<int16_t>(part << part_bits));
             __mmask32 in_part[4];
 #pragma GCC unroll 4
             for (int b = 0; b < 4; ++b)
                 if constexpr (n_parts > 1)
                     in_part[b] = _mm512_cmpeq_epi16_mask(
-                        _mm512_and_si512(index[b], _mm512_set1_epi16((n_parts - 1) << part_bits)),
+                        _mm512_and_si512(leaf[b], _mm512_set1_epi16((n_parts - 1) << part_bits)),
                         here);
 #pragma GCC unroll 4
             for (int p = 0; p < n_digits; ++p) {
@@ -121,7 +130,7 @@ SGLB_AVX512 void RegisterSums::add_group(const Group& g, bool fresh, Pairs& pair
                 const __m512i second = _mm512_load_si512(pages[p].of + 32);
 #pragma GCC unroll 4
                 for (int b = 0; b < 4; ++b) {
-                    const __m512i found = _mm512_permutex2var_epi16(first, index[b], second);
+                    const __m512i found = _mm512_permutex2var_epi16(first, leaf[b], second);
                     if constexpr (n_parts > 1)
                         sums[p][b] =
                             _mm512_mask_add_epi16(sums[p][b], in_part[b], sums[p][b], found);

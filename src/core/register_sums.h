@@ -4,9 +4,9 @@
 //
 //     value = d_0 + 2^12 d_1 + 2^24 d_2 + 2^36 d_3,   -2^11 <= d_p < 2^11.
 //
-// One digit of 64 leaves fills two registers, and one instruction looks 32 rows up in them. Digits
-// of 16 trees add up within 16 bits, pairs of digits of 128 trees within 32 bits, and the rest in
-// doubles, exactly.
+// One digit of 64 leaves fills two registers, and one instruction looks 32 rows up in them; trees
+// of more leaves are looked up in parts. Digits of 16 trees add up within 16 bits, pairs of digits
+// of 128 trees within 32 bits, and the rest in doubles, exactly.
 #pragma once
 
 #include <cstdint>

@@ -4,6 +4,7 @@ Shapes: N rows, F features, K outputs, D depth, T trees.
 """
 
 import math
+from itertools import pairwise
 
 import numpy as np
 
@@ -68,16 +69,43 @@ def weights(shrinks):
     return np.array([math.prod(shrinks[t + 1 :]) for t in range(len(shrinks))])
 
 
-def predict_codes(columns, features, lows, highs, depths, values, out):
-    """out (K, N) plus the sum of trees, values (T, 2^D, K)."""
-    total = np.zeros_like(out)
+def sum_trees(columns, features, lows, highs, depths, values):
+    """The sum of trees (K, N), values (T, 2^D, K)."""
+    total = np.zeros((values.shape[2], columns.shape[1]))
     for t, depth in enumerate(depths):
         leaf = leaf_indices(columns, features[t, :depth], lows[t, :depth], highs[t, :depth])
         total += values[t][leaf].T
-    return out + total
+    return total
 
 
-def predict(x, thresholds, n_thresholds, features, lows, highs, depths, values, out):
+def leaf_unit(depths, values):
+    """Exponent of the unit that one output's values (T, 2^D) of a stretch of trees are rounded to.
+
+    Any value has at most 46 bits then, and any sum over the trees at most 53.
+    """
+    largest = [np.abs(of[: 1 << depth]).max() for of, depth in zip(values, depths, strict=True)]
+    _, value_exponent = math.frexp(max(largest, default=0.0))
+    bound = 0.0
+    for value in largest:
+        bound += math.ldexp(value, -value_exponent)
+    return max(-1074, value_exponent + max(-46, math.frexp(bound)[1] - 52))
+
+
+def predict_codes(columns, features, lows, highs, depths, values, ends, factors, offset):
+    """States of a chain (S, K, N): rounded leaf values add up exactly, a stretch at a time."""
+    trees = features, lows, highs, depths, values
+    state = np.zeros((len(offset), columns.shape[1]))
+    found = [np.empty((0, *state.shape))]
+    for (first, last), factor in zip(pairwise([0, *ends]), factors, strict=True):
+        stretch = [array[first:last] for array in trees]
+        exponents = [leaf_unit(stretch[3], of) for of in np.moveaxis(stretch[4], 2, 0)]
+        whole = np.rint(np.ldexp(stretch[4], -np.array(exponents)))
+        sums = sum_trees(columns, *stretch[:4], whole)
+        state = factor * state + np.ldexp(sums, np.array(exponents)[:, None])
+        found.append((offset[:, None] + state)[None])
+    return np.concatenate(found)
+
+
+def predict(x, thresholds, n_thresholds, *trees_and_states):
     """The same at raw feature values x (N, F)."""
-    columns = encode(x, thresholds, n_thresholds)
-    return predict_codes(columns, features, lows, highs, depths, values, out)
+    return predict_codes(encode(x, thresholds, n_thresholds), *trees_and_states)

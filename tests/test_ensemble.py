@@ -1,5 +1,7 @@
 """The chain as plain arrays: any of its states is a weight vector."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -18,8 +20,9 @@ def state(ensemble, X, k):
     weights = reference_leaves.weights(trees["shrinks"][:k].tolist())
     values = trees["values"][:k] * weights[:, None, None]
     structure = [trees[name][:k] for name in ("features", "lows", "highs", "depths")]
-    start = np.repeat(ensemble.offset[:, None], len(X), axis=1)
-    return reference_leaves.predict_codes(ensemble.bins.encode(X), *structure, values, start)
+    return ensemble.offset[:, None] + reference_leaves.sum_trees(
+        ensemble.bins.encode(X), *structure, values
+    )
 
 
 @given(generators, st.sampled_from([0, 1, 2, 17, 40]), st.integers(1, 3), st.integers(0, 40))
@@ -83,14 +86,31 @@ def test_stages_are_arrays_of_their_own():
     assert not np.shares_memory(first, last)
 
 
+def bound_of(ensemble, k=0):
+    """What `ensemble.h` allows between the prediction of output k and the chain's own score."""
+    trees, n = ensemble.arrays(), len(ensemble)
+    values = trees["values"][:, :, k]
+    weighted = values * reference_leaves.weights(trees["shrinks"].tolist())[:, None]
+    unit = math.ldexp(1.0, reference_leaves.leaf_unit(trees["depths"], weighted))
+    reach = most = 0.0
+    for shrink, value in zip(trees["shrinks"], np.abs(values).max(axis=1), strict=True):
+        reach = shrink * reach + value
+        most = max(most, reach)
+    return n / 2 * unit + 8 * (n + 1) * 2.0**-53 * (most + abs(ensemble.offset[k]))
+
+
 @pytest.mark.parametrize("n_rows", [0, 1, 33, 8193])
-def test_prediction_agrees_with_replay_to_a_millionth_of_its_range(n_rows):
+@pytest.mark.parametrize("scale", [1e-30, 1.0, 1e30])
+@pytest.mark.parametrize("n_trees", [1, 20, 300])
+def test_prediction_is_as_close_to_replay_as_stated(n_trees, scale, n_rows):
     rng = np.random.default_rng(4)
-    ensemble = make_ensemble(rng, 300, 2)
+    ensemble = make_ensemble(rng, n_trees, 2)
+    ensemble.values[:] *= scale
+    ensemble.offset *= scale
     X = make_table(rng, n_rows, 6)
     replayed = ensemble.replay(ensemble.bins.encode(X))
-    reach = np.ptp(replayed) if n_rows else 1.0
-    assert np.abs(ensemble.predict(X) - replayed).max(initial=0.0) <= 1e-6 * reach
+    for k, difference in enumerate(np.abs(ensemble.predict(X) - replayed)):
+        assert difference.max(initial=0.0) <= bound_of(ensemble, k) < 2e-11 * scale
     for n_threads in THREADS:
         assert np.array_equal(ensemble.predict(X, n_threads), ensemble.predict(X))
         assert np.array_equal(

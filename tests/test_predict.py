@@ -11,21 +11,33 @@ from problems import BLOCK_SIZES, THREADS, generators, make_table, make_trees
 from sglb import _core
 from sglb.bins import Bins
 
-# Around a tile of 256 rows, too.
-sizes = st.sampled_from([0, 1, 31, 33, 255, 256, 257])
+# One by one, around a vector of 128 rows and around a tile of 256.
+sizes = st.sampled_from([0, 1, 2, 3, 8, 9, 31, 127, 129, 255, 256, 257])
+# Up to where sums nearly overflow, down to where doubles have few bits left.
+scales = st.sampled_from([1.0, 1e-30, 1e30, 1e-310, 1e305])
 
 
-def one_state(bins, trees, out):
-    """All trees as one state that starts at the first column of out (K, N)."""
+def states_of(trees, out, ends=None):
+    """All trees as one state, or as several, that start at the first column of out (K, N)."""
     offset = out[:, 0].copy() if out.size else np.zeros(len(out))
-    state = np.array([len(trees[0])]), np.ones(1), offset
-    return _core.Predictor(bins.thresholds, bins.n_thresholds, *trees, *state)
+    ends = np.array([len(trees[0])] if ends is None else ends, dtype=np.int64)
+    return ends, np.linspace(1.0, 0.5, len(ends)), offset
+
+
+def make_predictor(bins, trees, out, ends=None):
+    return _core.Predictor(bins.thresholds, bins.n_thresholds, *trees, *states_of(trees, out, ends))
 
 
 def predict(x, bins, trees, out, n_threads=1):
     found = np.full_like(out, np.nan)
-    _core.predict(one_state(bins, trees, out), x, found, n_threads)
+    _core.predict(make_predictor(bins, trees, out), x, found, n_threads)
     return found
+
+
+def twin(x, bins, trees, out, ends=None):
+    states = states_of(trees, out, ends)
+    found = reference_leaves.predict(x, bins.thresholds, bins.n_thresholds, *trees, *states)
+    return found.reshape(len(found) * len(out), out.shape[1])
 
 
 def make_case(rng, n_rows, n_features, n_trees, max_depth, n_outputs, max_bins=16):
@@ -39,22 +51,103 @@ def make_case(rng, n_rows, n_features, n_trees, max_depth, n_outputs, max_bins=1
     generators,
     sizes,
     st.integers(1, 7),
-    st.sampled_from([0, 1, 5, 100]),
+    st.sampled_from([0, 1, 5, 100, 150]),
     st.integers(0, 10),
     st.integers(1, 3),
+    scales,
 )
 def test_predictions_equal_their_twin_bit_for_bit(
-    rng, n_rows, n_features, n_trees, max_depth, n_outputs
+    rng, n_rows, n_features, n_trees, max_depth, n_outputs, scale
 ):
     x, bins, trees, out = make_case(rng, n_rows, n_features, n_trees, max_depth, n_outputs)
-    expected = reference_leaves.predict(x, bins.thresholds, bins.n_thresholds, *trees, out)
+    trees[4][:] *= scale
+    expected = twin(x, bins, trees, out)
     assert np.array_equal(predict(x, bins, trees, out), expected)
+
+
+@given(generators, sizes, st.integers(0, 9), st.lists(st.integers(0, 60), max_size=5))
+def test_states_equal_their_twin_bit_for_bit(rng, n_rows, max_depth, ends):
+    x, bins, trees, out = make_case(rng, n_rows, 4, 60, max_depth, 2)
+    # Units differ by stretch and output, and a stretch of zeros has one, too.
+    trees[4][:] *= np.exp(5.0 * rng.normal(size=(60, 1, 2)))
+    trees[4][20:40] = 0.0
+    ends = sorted(ends)
+    found = np.full((2 * len(ends), n_rows), np.nan)
+    _core.predict(make_predictor(bins, trees, out, ends), x, found, 1)
+    assert np.array_equal(found, twin(x, bins, trees, out, ends))
+
+
+@pytest.mark.parametrize("max_depth", [3, 6, 7, 8, 9])
+def test_a_row_does_not_depend_on_those_beside_it(max_depth):
+    x, bins, trees, out = make_case(np.random.default_rng(0), 600, 6, 200, max_depth, 2)
+    whole = predict(x, bins, trees, out)
+    for begin in (0, 5, 300):
+        for n in (1, 2, 3, 8, 9, 16, 64, 65, 128, 129, 255, 257):
+            part = slice(begin, begin + n)
+            assert np.array_equal(predict(x[part], bins, trees, out[:, part]), whole[:, part])
+
+
+def constant_trees(values, depth):
+    """Trees whose leaves all have the same value: every row gets the sum of them."""
+    n = len(values)
+    return (
+        np.zeros((n, depth), np.int32),
+        np.zeros((n, depth), np.uint8),
+        np.arange(n * depth, dtype=np.uint8).reshape(n, depth) % 3,
+        np.full(n, depth, np.int32),
+        np.repeat(np.array(values, dtype=float)[:, None, None], 1 << depth, axis=1),
+    )
+
+
+# With a tree of 46 bits the unit is 1, so that these are the digits of base 4096 as they are looked
+# up: the lowest that there are, the highest, and a borrow through all of them.
+DIGITS = {
+    "lowest": -(2**11) * (1 + 2**12 + 2**24),
+    "highest": (2**11 - 1) * (1 + 2**12 + 2**24),
+    "borrowed": 2**36 - 1,
+}
+
+
+@pytest.mark.parametrize("n_trees", [15, 16, 17, 127, 128, 129, 1000])
+@pytest.mark.parametrize("depth", [1, 6, 7, 8, 9])
+@pytest.mark.parametrize("digits", DIGITS)
+def test_sums_of_extreme_digits_are_exact(digits, depth, n_trees):
+    bins = Bins.fit(np.arange(5.0)[:, None], 8)
+    values = [2**46 - 1, *[DIGITS[digits]] * n_trees]
+    x = np.random.default_rng(1).integers(0, 5, (130, 1)).astype(float)
+    for sign in (1, -1):
+        trees = constant_trees([sign * value for value in values], depth)
+        found = predict(x, bins, trees, np.zeros((1, 130)))
+        assert (found == sign * sum(values)).all()
+
+
+@pytest.mark.parametrize("n_rows", [1, 100])
+def test_sums_are_finite_where_their_parts_would_not_be(n_rows):
+    bins = Bins.fit(np.arange(5.0)[:, None], 8)
+    most = 2.0**1023
+    trees = constant_trees([most, most, most, -most, -most, -most, 1.5 * most], 2)
+    assert (predict(np.zeros((n_rows, 1)), bins, trees, np.zeros((1, n_rows))) == 1.5 * most).all()
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_leaf_values_that_are_no_numbers_are_refused_by_their_tree(bad):
+    _, bins, trees, out = make_case(np.random.default_rng(3), 10, 3, 4, 2, 2)
+    trees[3][2] = 1
+    trees[4][2, 2, 1] = bad  # a leaf that tree 2 does not have
+    make_predictor(bins, trees, out)
+    trees[4][2, 1, 1] = bad
+    with pytest.raises(ValueError, match="leaf values of tree 2 must be finite"):
+        make_predictor(bins, trees, out)
 
 
 def test_the_deepest_trees_equal_their_twin():
     x, bins, trees, out = make_case(np.random.default_rng(0), 300, 5, 3, 16, 2, max_bins=255)
-    expected = reference_leaves.predict(x, bins.thresholds, bins.n_thresholds, *trees, out)
-    assert np.array_equal(predict(x, bins, trees, out), expected)
+    assert np.array_equal(predict(x, bins, trees, out), twin(x, bins, trees, out))
+
+
+def test_many_shallow_trees_of_many_outputs_equal_their_twin():
+    x, bins, trees, out = make_case(np.random.default_rng(0), 300, 5, 170, 2, 100)
+    assert np.array_equal(predict(x, bins, trees, out), twin(x, bins, trees, out))
 
 
 @pytest.mark.parametrize("n_rows", [257, *BLOCK_SIZES])
@@ -73,7 +166,7 @@ def test_the_layout_of_a_table_does_not_matter(dtype):
     bins = Bins.fit(x, 16)
     trees = make_trees(rng, bins.n_codes, 20, 4, 2)
     out = np.zeros((2, 600))
-    expected = reference_leaves.predict_codes(bins.encode(x), *trees, out)
+    expected = twin(x, bins, trees, out)
     for view in (x, np.asfortranarray(x), np.repeat(x, 2, axis=0)[::2], x[::-1].copy()[::-1]):
         assert np.array_equal(predict(view, bins, trees, out), expected)
 

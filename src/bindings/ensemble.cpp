@@ -45,10 +45,9 @@ States states_of(const In<int64_t, 1>& ends, const In<double, 1>& factors,
     return states;
 }
 
-// A predictor and the arrays it points to.
+// A predictor and the array it points to.
 struct PredictorObject {
     In<double, 2> thresholds;
-    In<double, 3> values;
     Predictor predictor;
 
     PredictorObject(In<double, 2> thresholds, In<int32_t, 1> n_thresholds, In<int32_t, 2> features,
@@ -56,7 +55,6 @@ struct PredictorObject {
                     In<double, 3> values, In<int64_t, 1> ends, In<double, 1> factors,
                     In<double, 1> offset)
         : thresholds(thresholds),
-          values(values),
           predictor(make(thresholds, n_thresholds,
                          trees_of(features, lows, highs, depths, values, length(thresholds, 0)),
                          ends, factors, offset)) {}

@@ -53,7 +53,7 @@ class Rows:
     ) -> None: ...
 
 class Predictor:
-    """S states of a chain, ready for prediction. Holds on to thresholds and values.
+    """S states of a chain, ready for prediction. Holds on to thresholds.
 
     State s is factors[s] times the one before it plus the trees from its end to ends[s], values
     (T, 2^D, K) weighted as they are there; offset (K,) is added to every state.

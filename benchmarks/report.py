@@ -2,7 +2,6 @@
 
 from statistics import median
 
-from benchmarks import machine
 from benchmarks.page import fill
 from benchmarks.peers import PEERS, get_peer
 from benchmarks.problems import get_problem
@@ -17,7 +16,7 @@ def markdown(records, missing=()):
     """Tables, what differs between the libraries, and where all that was measured."""
     last = records.runs[-1]
     used = [name for name in PEERS if any(name in rows for rows in records.results.values())]
-    lines = machine.describe(get_peer(name).PACKAGE for name in used)
+    lines = list(dict.fromkeys(line for run in records.runs for line in run.machine))
     every = [result for rows in records.results.values() for row in rows.values() for result in row]
     repeats = {len(row) for rows in records.results.values() for row in rows.values()}
     few, most = min(repeats), max(repeats)

@@ -136,7 +136,8 @@ def main(arguments=None):
             options.libraries = [name for name in options.libraries if name not in missing]
         command = shlex.join(["python", "-m", "benchmarks", *arguments])
         records = Records(options.results)
-        records.begin(Run(command, options.threads, options.rows, options.trees))
+        where = machine.describe(get_peer(name).PACKAGE for name in options.libraries)
+        records.begin(Run(command, options.threads, options.rows, options.trees, where))
         run(options, records, console)
     text = report.markdown(records, missing)
     print(text)

@@ -256,8 +256,9 @@ def candidate_score(q, w, leaf, depth, left, l2):
         ]
         g_left, w_left, g_right, w_right = (total.astype(np.float32) for total in sums)
         parts |= bool(((w_left > 0) & (w_right > 0)).any())
-        left_weight = (np.maximum(w_left, np.float32(1.0)) + l2) * unit
-        right_weight = (np.maximum(w_right, np.float32(1.0)) + l2) * unit
+        least = np.float32(0.0 if l2 >= 1.0 else 1.0)
+        left_weight = (np.maximum(w_left, least) + l2) * unit
+        right_weight = (np.maximum(w_right, least) + l2) * unit
         above = g_left * g_left * right_weight + g_right * g_right * left_weight
         shares.append((above, left_weight * right_weight))
     score = np.float32(0.0)

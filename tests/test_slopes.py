@@ -95,3 +95,34 @@ def test_a_hessian_that_slopes_do_not_have_is_refused():
         _core.evaluate(slopes, 1.0, 1, 2, np.empty((1, 3)), np.empty((1, 3)))
     with pytest.raises(ValueError, match="no kernel for loss"):
         _core.Slopes("unknown", (0.0, 0.0), np.ones(3), np.ones((1, 3)), False)
+
+
+@pytest.mark.parametrize("newton", [False, True])
+def test_slopes_computed_in_advance_are_those_of_the_loss(newton):
+    rng = np.random.default_rng(5)
+    y = (rng.random(3000) < 0.5).astype(float)
+    raw = rng.normal(size=(1, 3000))
+    loss = Logistic()
+    gradient = np.full_like(raw, np.nan)
+    hessian = np.full_like(raw, np.nan) if newton else None
+    _, refresh = loss.stored_slopes(y, raw, gradient, hessian)
+    for _ in range(2):
+        expected, curvature = np.empty_like(raw), np.empty_like(raw)
+        largest = loss.fill(y, raw, expected, curvature, 1)
+        for n_threads in (1, 3):
+            assert refresh(n_threads) == largest
+            assert np.array_equal(gradient, expected)
+            assert hessian is None or np.array_equal(hessian, curvature)
+        raw *= -2.0  # the scores are read anew each time
+    raw[0, 7] = np.nan
+    assert refresh(1) == np.inf
+
+
+def test_only_slopes_of_a_loss_with_room_for_them_can_be_computed_in_advance():
+    y, raw = np.ones(3), np.zeros((1, 3))
+    with pytest.raises(ValueError, match="not computed in advance"):
+        _core.Slopes(raw, None).refresh(1)
+    with pytest.raises(ValueError, match="not computed in advance"):
+        Logistic().slopes(y, raw, newton=True).refresh(1)
+    with pytest.raises(ValueError, match="raw, gradient and hessian"):
+        Logistic().stored_slopes(y, raw, np.empty((1, 4)), None)

@@ -54,7 +54,12 @@ void bind_losses(nb::module_& m) {
              "hessian"_array.none())
         .def(nb::init<const std::string&, std::pair<double, double>, In<double, 1>, In<double, 2>,
                       bool>(),
-             "loss"_a, "parameters"_a, "y"_array, "raw"_array, "newton"_a);
+             "loss"_a, "parameters"_a, "y"_array, "raw"_array, "newton"_a)
+        .def(nb::init<const std::string&, std::pair<double, double>, In<double, 1>, In<double, 2>,
+                      Array<double, 2>, MaybeOut>(),
+             "loss"_a, "parameters"_a, "y"_array, "raw"_array, "gradient"_array,
+             "hessian"_array.none())
+        .def("refresh", &SlopesObject::refresh, "n_threads"_a);
     m.def("gradient", &py_gradient, "loss"_a, "parameters"_a, "y"_array, "raw"_array,
           "gradient"_array, "hessian"_array.none(), "n_threads"_a);
     m.def("evaluate", &py_evaluate, "slopes"_a, "subsample"_a, "seed"_a, "step"_a, "gradient"_array,

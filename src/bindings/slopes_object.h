@@ -28,6 +28,10 @@ struct SlopesObject {
     In<double, 2> first;
     MaybeMatrix<double> second;
     MaybeVector y;
+    // Of slopes that are computed in advance: what from, and where to.
+    LossKernel loss;
+    MaybeMatrix<double> raw;
+    std::optional<Array<double, 2>> gradient, hessian;
 
     SlopesObject(In<double, 2> gradient, MaybeMatrix<double> hessian)
         : first(gradient), second(hessian) {
@@ -47,6 +51,27 @@ struct SlopesObject {
         slopes.y = target.data();
         slopes.raw = raw.data();
         slopes.newton = newton;
+    }
+
+    SlopesObject(const std::string& name, std::pair<double, double> parameters,
+                 In<double, 1> target, In<double, 2> scores, Array<double, 2> gradients,
+                 MaybeOut hessians)
+        : SlopesObject(In<double, 2>(gradients),
+                       hessians ? MaybeMatrix<double>(*hessians) : MaybeMatrix<double>()) {
+        require(same_shape(gradients, scores), "raw, gradient and hessian must be (K, N)");
+        loss = loss_of(name, parameters, target, scores);
+        y = target;
+        raw = scores;
+        gradient = gradients;
+        hessian = hessians;
+    }
+
+    // Computes them at the current raw scores; the largest absolute gradient, or infinity.
+    double refresh(int n_threads) {
+        require(gradient.has_value(), "these slopes are not computed in advance");
+        nb::gil_scoped_release release;
+        return loss_gradient(loss, slopes.n_rows, slopes.n_outputs, pointer(y), pointer(raw),
+                             gradient->data(), pointer(hessian), n_threads);
     }
 };
 

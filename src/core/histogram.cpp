@@ -52,19 +52,30 @@ struct Share {
 // and two gradients leaves the range of a float.
 constexpr float weight_unit = 0x1p-31f;
 
+// What the candidates of a group have in common, known when its loop is compiled.
+template <bool has_right, bool has_levels, bool has_l2>
+struct Form {
+    static constexpr bool right = has_right, levels = has_levels, l2 = has_l2;  // l2 of 1 or more
+};
+
+template <class Form>
+SGLB_INLINE Floats8 divisor(Ints8 weight, float l2) {
+    // A side without weight has gradient 0; any positive divisor keeps its share 0.
+    if constexpr (Form::l2) return (to_floats(weight) + l2) * weight_unit;
+    return (to_floats(larger(weight, Ints8{} + 1)) + l2) * weight_unit;
+}
+
+template <class Form>
 SGLB_INLINE Share share_of(const Halves& left, Ints8 gradient, Ints8 weight, float l2) {
-    const Ints8 one = Ints8{} + 1;
     const Floats8 gl = to_floats(left.gradient), gr = to_floats(gradient - left.gradient);
     const Ints8 right_weight = weight - left.weight;
-    // A side without weight has gradient 0; any positive divisor keeps its share 0.
-    const Floats8 wl = (to_floats(larger(left.weight, one)) + l2) * weight_unit;
-    const Floats8 wr = (to_floats(larger(right_weight, one)) + l2) * weight_unit;
+    const Floats8 wl = divisor<Form>(left.weight, l2), wr = divisor<Form>(right_weight, l2);
     return {gl * gl * wr + gr * gr * wl, wl * wr, smaller(left.weight, right_weight)};
 }
 
 // Both shares by one division.
 SGLB_INLINE Share together(const Share& a, const Share& b) {
-    return {a.above * b.below + b.above * a.below, a.below * b.below, larger(a.parted, b.parted)};
+    return {a.above * b.below + b.above * a.below, a.below * b.below, a.parted | b.parted};
 }
 
 SGLB_INLINE uint64_t load_codes(const uint8_t* at) {
@@ -131,10 +142,9 @@ SGLB_INLINE Walk walk_of(int64_t total) {
     return walk;
 }
 
-SGLB_INLINE void add_share(const Share& share, float* score, float* parted) {
+SGLB_INLINE void add_share(const Share& share, float* score, int32_t* parted) {
     store(score, load<Floats8>(score) + share.above / share.below * weight_unit);
-    const Floats8 before = load<Floats8>(parted), now = to_floats(share.parted);
-    store(parted, before > now ? before : now);
+    store(parted, load<Ints8>(parted) | share.parted);
 }
 
 // Which sums go on from code to code: those of numbers do, those of levels begin anew.
@@ -151,11 +161,18 @@ SGLB_INLINE Keep keep_of(const GroupRule& rule) {
     return keep;
 }
 
+template <class Form>
 SGLB_INLINE Share share_of(const Walk& walk, Words4 low, Words4 high, float l2) {
-    return share_of(halves(low, high), walk.gradient, walk.weight, l2);
+    return share_of<Form>(halves(low, high), walk.gradient, walk.weight, l2);
 }
 
-template <bool with_right, bool with_part>
+template <class Form>
+SGLB_INLINE Words4 go_on(Words4 sum, Words4 keep) {
+    if constexpr (Form::levels) return sum & keep;
+    return sum;
+}
+
+template <class Form, bool with_part>
 SGLB_INLINE void score_family(const Family& family, const GroupRule& rule, const Keep& keep,
                               const GroupScores& to) {
     const int64_t part_total = with_part ? total_of(family.part, rule.width) : 0;
@@ -172,44 +189,45 @@ SGLB_INLINE void score_family(const Family& family, const GroupRule& rule, const
             high -= part_high;
             store(family.whole + at, low);
             store(family.whole + at + 4, high);
-            part.low = (part.low & keep.low) + part_low;
-            part.high = (part.high & keep.high) + part_high;
+            part.low = go_on<Form>(part.low, keep.low) + part_low;
+            part.high = go_on<Form>(part.high, keep.high) + part_high;
         }
-        rest.low = (rest.low & keep.low) + low;
-        rest.high = (rest.high & keep.high) + high;
-        Share share = share_of(rest, rest.low, rest.high, l2);
-        if constexpr (with_part) share = together(share, share_of(part, part.low, part.high, l2));
+        rest.low = go_on<Form>(rest.low, keep.low) + low;
+        rest.high = go_on<Form>(rest.high, keep.high) + high;
+        Share share = share_of<Form>(rest, rest.low, rest.high, l2);
+        if constexpr (with_part)
+            share = together(share, share_of<Form>(part, part.low, part.high, l2));
         add_share(share, to.score + at, to.parted + at);
-        if constexpr (with_right) {
+        if constexpr (Form::right) {
             if (b == 0) {
                 rest.low0 = low & keep.low, rest.high0 = high & keep.high;
                 part.low0 = part.low & keep.low, part.high0 = part.high & keep.high;
             }
-            Share other = share_of(rest, rest.low - rest.low0, rest.high - rest.high0, l2);
+            Share other = share_of<Form>(rest, rest.low - rest.low0, rest.high - rest.high0, l2);
             if constexpr (with_part)
-                other = together(other,
-                                 share_of(part, part.low - part.low0, part.high - part.high0, l2));
+                other = together(
+                    other, share_of<Form>(part, part.low - part.low0, part.high - part.high0, l2));
             add_share(other, to.right_score + at, to.right_parted + at);
         }
     }
 }
 
-template <bool with_right>
+template <class Form>
 SGLB_INLINE void score_all(const Family* families, int64_t n, const GroupRule& rule,
                            const GroupScores& to) {
     const int64_t size = rule.width * group_features;
     const Keep keep = keep_of(rule);
     std::fill_n(to.score, size, 0.0f);
-    std::fill_n(to.parted, size, 0.0f);
-    if constexpr (with_right) {
+    std::fill_n(to.parted, size, 0);
+    if constexpr (Form::right) {
         std::fill_n(to.right_score, size, 0.0f);
-        std::fill_n(to.right_parted, size, 0.0f);
+        std::fill_n(to.right_parted, size, 0);
     }
     for (int64_t j = 0; j < n; ++j)
         if (families[j].part)
-            score_family<with_right, true>(families[j], rule, keep, to);
+            score_family<Form, true>(families[j], rule, keep, to);
         else
-            score_family<with_right, false>(families[j], rule, keep, to);
+            score_family<Form, false>(families[j], rule, keep, to);
 }
 
 }  // namespace
@@ -226,12 +244,30 @@ SGLB_KERNEL void add_histogram(const int64_t* from, int64_t* to, int64_t size) {
     for (int64_t i = 0; i < size; ++i) to[i] += from[i];
 }
 
-SGLB_KERNEL void score_histograms(const Family* families, int64_t n, const GroupRule& rule,
-                                  const GroupScores& to) {
+// A kernel each, since one that holds all forms keeps none of them in registers.
+#define SGLB_SCORE(name, ...)                                                              \
+    SGLB_KERNEL static void name(const Family* families, int64_t n, const GroupRule& rule, \
+                                 const GroupScores& to) {                                  \
+        score_all<Form<__VA_ARGS__>>(families, n, rule, to);                               \
+    }
+SGLB_SCORE(score_plain, false, false, false)
+SGLB_SCORE(score_plain_l2, false, false, true)
+SGLB_SCORE(score_levels, false, true, false)
+SGLB_SCORE(score_levels_l2, false, true, true)
+SGLB_SCORE(score_right, true, true, false)
+SGLB_SCORE(score_right_l2, true, true, true)
+#undef SGLB_SCORE
+
+void score_histograms(const Family* families, int64_t n, const GroupRule& rule,
+                      const GroupScores& to) {
+    bool levels = false;
+    for (const bool is_level : rule.is_level) levels |= is_level;
     if (to.right_score)
-        score_all<true>(families, n, rule, to);
+        (rule.l2 >= 1.0f ? score_right_l2 : score_right)(families, n, rule, to);
+    else if (levels)
+        (rule.l2 >= 1.0f ? score_levels_l2 : score_levels)(families, n, rule, to);
     else
-        score_all<false>(families, n, rule, to);
+        (rule.l2 >= 1.0f ? score_plain_l2 : score_plain)(families, n, rule, to);
 }
 
 SGLB_KERNEL void merge_scores(const GroupScores& first, int64_t n, int64_t stride, int64_t width) {
@@ -239,10 +275,10 @@ SGLB_KERNEL void merge_scores(const GroupScores& first, int64_t n, int64_t strid
         for (int64_t i = 0; i < width * group_features; ++i) {
             const int64_t at = part * stride + i;
             first.score[i] += first.score[at];
-            first.parted[i] = std::max(first.parted[i], first.parted[at]);
+            first.parted[i] |= first.parted[at];
             if (first.right_score) {
                 first.right_score[i] += first.right_score[at];
-                first.right_parted[i] = std::max(first.right_parted[i], first.right_parted[at]);
+                first.right_parted[i] |= first.right_parted[at];
             }
         }
 }
@@ -250,10 +286,9 @@ SGLB_KERNEL void merge_scores(const GroupScores& first, int64_t n, int64_t strid
 SGLB_KERNEL void best_scores(const GroupScores& from, int64_t width, float* best, int32_t* place) {
     Floats8 top = Floats8{} - std::numeric_limits<float>::infinity();
     Ints8 where = Ints8{} - 1;
-    const auto try_form = [&](const float* score, const float* parted, int64_t b, int64_t form) {
+    const auto try_form = [&](const float* score, const int32_t* parted, int64_t b, int64_t form) {
         const Floats8 candidate = load<Floats8>(score + group_features * b);
-        const Ints8 better =
-            (candidate > top) & (load<Floats8>(parted + group_features * b) > 0.0f);
+        const Ints8 better = (candidate > top) & (load<Ints8>(parted + group_features * b) > 0);
         top = better ? candidate : top;
         where = better ? Ints8{} + static_cast<int32_t>(2 * b + form) : where;
     };

@@ -28,9 +28,9 @@ inline constexpr int64_t lane_feature[group_features] = {0, 1, 4, 5, 2, 3, 6, 7}
 // has `parted` rows, and so exists, once both its sides hold weight in some leaf.
 struct GroupScores {
     float* score;
-    float* parted;
+    int32_t* parted;     // above 0 where some leaf has weight on both sides
     float* right_score;  // missing goes right; null where no feature of the group has any
-    float* right_parted;
+    int32_t* right_parted;
 };
 
 // What a group is searched for.

@@ -182,6 +182,7 @@ void set_interrupt_check(void (*check)()) { interrupt_check.store(check); }
 
 void parallel_for(int64_t n_tasks, int n_threads, const std::function<void(int64_t)>& task) {
     if (n_tasks <= 0) return;
+    if (n_tasks == 1) return task(0);
     Job job;
     job.task = &task;
     job.n_tasks = n_tasks;

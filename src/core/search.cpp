@@ -107,8 +107,9 @@ class Search {
             kept_leaves_ *= 2;
         ws_.hist.resize(static_cast<size_t>(level * kept_leaves_));
         const int64_t n_ranges = Pairs(in_.rule.max_depth - 1).n_ranges();
-        part_size_ = 4 * n_groups_ * group_size_;
+        part_size_ = 2 * n_groups_ * group_size_;
         ws_.scores.resize(static_cast<size_t>(n_ranges * part_size_));
+        ws_.parted.resize(ws_.scores.size());
         if (in_.rule.random_strength > 0.0)
             noise_scale_ = gradient_scale() * in_.rule.random_strength;
     }
@@ -363,12 +364,13 @@ class Search {
     }
 
     GroupScores scores(int64_t group, int64_t r) {
-        float* first = ws_.scores.data() + r * part_size_ + 4 * group * group_size_;
+        const int64_t at = r * part_size_ + 2 * group * group_size_;
+        float* score = ws_.scores.data() + at;
+        int32_t* parted = ws_.parted.data() + at;
         bool missing = false;
         for (int64_t j = 0; j < features_of(group); ++j)
             missing |= in_.codes.kinds[group * group_features + j] == numbers_or_missing;
-        return {first, first + group_size_, missing ? first + 2 * group_size_ : nullptr,
-                first + 3 * group_size_};
+        return {score, parted, missing ? score + group_size_ : nullptr, parted + group_size_};
     }
 
     Candidate best_in_group(int64_t group, int depth) {
@@ -407,7 +409,7 @@ class Search {
             const bool right = at % 2 != 0;
             if (right && in_.codes.kinds[feature] != numbers_or_missing) continue;
             const int64_t entry = at / 2 * group_features + lane;
-            if (!((right ? from.right_parted : from.parted)[entry] > 0.0f)) continue;
+            if ((right ? from.right_parted : from.parted)[entry] <= 0) continue;
             const auto score = static_cast<double>((right ? from.right_score : from.score)[entry]);
             const double rank =
                 std::sqrt(score) +

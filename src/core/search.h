@@ -62,6 +62,7 @@ struct Workspace {
     std::vector<uint8_t> codes, bits;
     std::vector<int64_t> hist;
     std::vector<float> scores;
+    std::vector<int32_t> parted;
     std::vector<uint8_t> leaf8;
     std::vector<uint16_t> leaf16;
 };

@@ -22,7 +22,8 @@ class Workspace:
     def __init__(self) -> None: ...
 
 class Slopes:
-    """Where gradients come from: arrays (K, N), or a built-in loss at the raw scores (K, N).
+    """Where gradients come from: arrays (K, N), or a built-in loss at the raw scores (K, N), which
+    may fill such arrays when it is told to.
 
     Holds on to the arrays and reads them when a step is taken, so they may change in between.
     With `newton`, or with a hessian, leaves are Newton leaves.
@@ -34,6 +35,21 @@ class Slopes:
     def __init__(
         self, loss: str, parameters: tuple[float, float], y: Floats, raw: Floats, newton: bool
     ) -> None: ...
+    @overload
+    def __init__(
+        self,
+        loss: str,
+        parameters: tuple[float, float],
+        y: Floats,
+        raw: Floats,
+        gradient: Floats,
+        hessian: Floats | None,
+    ) -> None: ...
+    def refresh(self, n_threads: int) -> float:
+        """Compute gradient and hessian, OUT, at the current raw scores.
+
+        Returns the largest absolute gradient, infinity if one is not finite.
+        """
 
 class Rows:
     """The rows a chain learns from: code_columns (F, N), code_rows (N, F padded to 8), n_codes and

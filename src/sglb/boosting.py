@@ -11,7 +11,7 @@ sigma, gamma and the sample are at each step, a structure rule is p, callbacks l
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -68,25 +68,27 @@ class Chain:
         self._newton = leaves.method == "newton"
         self._workspace = _core.Workspace()
         self._bound = loss.lipschitz or math.inf
-        self._stored: tuple[Floats, Floats | None] | None = None
+        self._refresh: Callable[[int], float] | None = None
+        self._hessian: Floats | None = None
         slopes = None
         if training_set.n_rows > STORED_ROWS and loss.lipschitz is not None:
             slopes = loss.slopes(training_set.y, self.raw, newton=self._newton)
         if slopes is None:
             gradient = np.empty_like(self.raw)
-            hessian = np.empty_like(self.raw) if self._newton else None
-            self._stored = gradient, hessian
-            slopes = _core.Slopes(gradient, hessian)
+            self._hessian = np.empty_like(self.raw) if self._newton else None
+            slopes, self._refresh = loss.stored_slopes(
+                training_set.y, self.raw, gradient, self._hessian
+            )
         self.slopes = slopes
 
     def estimate_gradient(self, move: Move, step: int) -> tuple[float, float]:
         """Make the slopes those of the current raw scores; return bounds of the gradients' estimate
         and of the second derivatives.
         """
-        if self._stored is None:
+        if self._refresh is None:
             return self._bound / move.subsample, self._largest_hessian()
         try:
-            largest = self.loss.fill(self.training_set.y, self.raw, *self._stored, self.n_threads)
+            largest = self._refresh(self.n_threads)
         except NonFiniteGradient as error:
             raise NonFiniteGradient(error.row, error.output, step) from error
         if not math.isfinite(largest):
@@ -128,9 +130,8 @@ class Chain:
             return 0.0
         if self.loss.smoothness is not None:
             return self.loss.smoothness
-        assert self._stored is not None
-        assert self._stored[1] is not None
-        return _core.largest(self._stored[1], self.n_threads)
+        assert self._hessian is not None
+        return _core.largest(self._hessian, self.n_threads)
 
     def moment(
         self, step: int, structure: Structure | None, values: Floats | None, shrink: float

@@ -8,6 +8,7 @@ neither weighted nor divided by the number of rows. Two layouts meet in this roo
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from math import isfinite
 from typing import Literal, Self
 
@@ -19,6 +20,7 @@ from sglb.losses.links import IDENTITY, LinkFunction
 
 Floats = NDArray[np.float64]
 Task = Literal["regression", "binary", "multiclass"]
+Refresh = Callable[[int], float]  # of a number of threads
 
 
 class Loss(ABC):
@@ -110,6 +112,13 @@ class Loss(ABC):
         raw (n_outputs, n_rows) is read again at every step. None where there is no kernel.
         """
         return _core.Slopes(self.name, self.kernel_parameters, y, raw, newton)
+
+    def stored_slopes(
+        self, y: Floats, raw: Floats, gradient: Floats, hessian: Floats | None
+    ) -> tuple[_core.Slopes, Refresh]:
+        """Return slopes that are kept in arrays, and what fills the arrays by `fill`."""
+        slopes = _core.Slopes(self.name, self.kernel_parameters, y, raw, gradient, hessian)
+        return slopes, slopes.refresh
 
     @abstractmethod
     def init(self, y: Floats, weight: Floats | None) -> Floats:

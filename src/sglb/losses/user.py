@@ -4,13 +4,14 @@ The user's methods see plain NumPy arrays in the users' layout, views of the cha
 that cannot be written to. What comes back is checked, then copied once into the chain's arrays.
 """
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from sglb import _core
 from sglb.errors import NonFiniteGradient
-from sglb.losses.base import Floats, Loss, Task
+from sglb.losses.base import Floats, Loss, Refresh, Task
 from sglb.losses.links import IDENTITY, SIGMOID, SOFTMAX, LinkFunction
 
 REQUIRED = ("loss", "gradient")
@@ -126,6 +127,12 @@ class UserLoss(Loss):
     def slopes(self, y: Floats, raw: Floats, *, newton: bool) -> None:
         """Python cannot be called from within a kernel: gradients are stored."""
         return
+
+    def stored_slopes(
+        self, y: Floats, raw: Floats, gradient: Floats, hessian: Floats | None
+    ) -> tuple[_core.Slopes, Refresh]:
+        """Return slopes in arrays that `fill` fills."""
+        return _core.Slopes(gradient, hessian), partial(self.fill, y, raw, gradient, hessian)
 
     def fill(
         self, y: Floats, raw: Floats, gradient: Floats, hessian: Floats | None, n_threads: int

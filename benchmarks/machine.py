@@ -15,17 +15,35 @@ from pathlib import Path
 REPOSITORY = Path(__file__).parent.parent
 
 
-def describe(packages):
-    """Lines of Markdown: machine, versions of the packages that are installed, commit."""
-    installed = ", ".join(
-        f"{name} {number}" for name in dict.fromkeys(packages) if (number := _version(name))
-    )
+def facts(packages):
+    """Machine, versions of the packages that are installed, commit."""
+    versions = {name: number for name in packages if (number := _version(name))}
+    return {
+        "machine": f"{_processor()}, {_cores()} cores, {_memory():.0f} GiB, {platform.platform()}",
+        "versions": {"Python": platform.python_version()} | versions,
+        "commit": f"{date.today().isoformat()}, commit {commit()}",
+        "two_threads": two_threads(),
+    }
+
+
+def lines(several):
+    """Markdown of the facts of one run or of several."""
+    versions = {}
+    for one in several:
+        versions |= one["versions"]
+    speeds = sorted({f"{one['two_threads']:.2f}" for one in several})
+    hashed = " to ".join(dict.fromkeys((speeds[0], speeds[-1])))
     return [
-        f"- {_processor()}, {_cores()} cores, {_memory():.0f} GiB, {platform.platform()}",
-        f"- two threads hash {two_threads():.2f} times as much as one: no library scales better",
-        f"- Python {platform.python_version()}, {installed}",
-        f"- {date.today().isoformat()}, commit {commit()}",
+        *dict.fromkeys(f"- {one['machine']}" for one in several),
+        "- " + ", ".join(f"{name} {number}" for name, number in versions.items()),
+        *dict.fromkeys(f"- {one['commit']}" for one in several),
+        f"- two threads hash {hashed} times as much as one: no library scales better",
     ]
+
+
+def describe(packages):
+    """Lines of Markdown about this machine."""
+    return lines([facts(packages)])
 
 
 def two_threads(repeats=15):

@@ -14,7 +14,7 @@ class Run:
     threads: int
     rows: int | None = None  # problems were cut to so many rows
     trees: int | None = None
-    machine: list[str] = field(default_factory=list)  # lines that say where and with what
+    machine: dict = field(default_factory=dict)  # `machine.facts`
 
 
 @dataclass

@@ -2,6 +2,7 @@
 
 from statistics import median
 
+from benchmarks import machine
 from benchmarks.page import fill
 from benchmarks.peers import PEERS, get_peer
 from benchmarks.problems import get_problem
@@ -16,7 +17,7 @@ def markdown(records, missing=()):
     """Tables, what differs between the libraries, and where all that was measured."""
     last = records.runs[-1]
     used = [name for name in PEERS if any(name in rows for rows in records.results.values())]
-    lines = list(dict.fromkeys(line for run in records.runs for line in run.machine))
+    lines = machine.lines([run.machine for run in records.runs])
     every = [result for rows in records.results.values() for row in rows.values() for result in row]
     repeats = {len(row) for rows in records.results.values() for row in rows.values()}
     few, most = min(repeats), max(repeats)

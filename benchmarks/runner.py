@@ -123,6 +123,16 @@ def run(options, records, console):
             progress.remove_task(task)
 
 
+def _what(arguments):
+    """The arguments without where results are kept, which is nobody else's business."""
+    kept, skip = [], False
+    for argument in arguments:
+        if not skip and not argument.startswith("--results"):
+            kept.append(argument)
+        skip = argument == "--results"
+    return kept
+
+
 def main(arguments=None):
     arguments = sys.argv[1:] if arguments is None else arguments
     options = parse(arguments)
@@ -134,9 +144,9 @@ def main(arguments=None):
         if missing:
             console.print(f"not installed, left out: {', '.join(missing)}")
             options.libraries = [name for name in options.libraries if name not in missing]
-        command = shlex.join(["python", "-m", "benchmarks", *arguments])
+        command = shlex.join(["python", "-m", "benchmarks", *_what(arguments)])
         records = Records(options.results)
-        where = machine.describe(get_peer(name).PACKAGE for name in options.libraries)
+        where = machine.facts(get_peer(name).PACKAGE for name in options.libraries)
         records.begin(Run(command, options.threads, options.rows, options.trees, where))
         run(options, records, console)
     text = report.markdown(records, missing)

@@ -142,3 +142,18 @@ def test_libraries_with_a_tree_for_each_class_may_get_fewer_rounds(monkeypatch):
     assert problem.settings(1, 0, by_class=True).n_trees == 100
     assert problem.smaller(n_trees=3).settings(1, 0, by_class=True).n_trees == 3
     assert problems.get_problem("classes_10").settings(1, 0, by_class=True).n_trees == 100
+
+
+def test_the_encoding_of_every_container_can_be_timed():
+    pytest.importorskip("pandas")
+    pytest.importorskip("polars")
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.encoding", "--rows", "3000", "--columns", "3"],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    rows = [line.split("|")[1:3] for line in done.stdout.splitlines()[2:]]
+    assert len(rows) == 5
+    assert all(float(seconds) > 0.0 for _, seconds in rows)

@@ -147,13 +147,15 @@ def test_the_driver_wraps_every_function_whatever_its_arguments():
 
     seen = []
     switch = SimpleNamespace(toggle=lambda: seen.append("toggle"), dump=seen.append)
-    module = SimpleNamespace(grow=lambda *some, depth=0: len(some) + depth, Workspace=int, _own=len)
+    kind = type("Slopes", (), {"refresh": lambda self, n: n + 1})
+    module = SimpleNamespace(grow=lambda *some, depth=0: len(some) + depth, Slopes=kind, _own=len)
     counter = Counter(switch)
     counter.wrap(module)
     counter.scenario = "rows"
     assert module.grow(1, 2, depth=3) == 5
     assert seen == ["toggle", "toggle", b"rows/grow"]
-    assert module.Workspace is int
+    assert module.Slopes().refresh(4) == 5
+    assert seen[3:] == ["toggle", "toggle", b"rows/refresh"]
     assert module._own is len
 
 

@@ -24,7 +24,10 @@ def load_core(path):
 
 
 class Counter:
-    """Wraps the functions of a module; the name of the scenario that runs goes into the label."""
+    """Wraps the functions of a module and the methods of its classes.
+
+    The name of the scenario that runs goes into the label.
+    """
 
     def __init__(self, switch):
         self.switch = switch
@@ -32,7 +35,11 @@ class Counter:
 
     def wrap(self, module):
         for name, value in vars(module).copy().items():
-            if callable(value) and not isinstance(value, type) and not name.startswith("_"):
+            if name.startswith("_"):
+                continue
+            if isinstance(value, type):
+                self.wrap(value)
+            elif callable(value):
                 setattr(module, name, self._counted(name, value))
 
     def _counted(self, name, function):

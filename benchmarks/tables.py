@@ -132,6 +132,8 @@ def heading(problem, threads):
     """What was asked, in one line."""
     on = f"{threads} thread{'s' if threads > 1 else ''}"
     trees = f"{problem.n_trees:,} trees of depth {problem.depth}"
+    if problem.rounds_by_class:
+        trees += f" ({problem.rounds_by_class} rounds where each class has its own)"
     rate = f"learning rate {problem.learning_rate:g}"
     return {
         "fit": f"Fit: {problem.n_rows:,} rows, {problem.what}; {trees}, {rate}, {on}",

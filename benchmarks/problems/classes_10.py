@@ -13,8 +13,7 @@ PROBLEMS = {
     ),
     "classes_10_loss": Problem(
         "fit",
-        "100 features, 10 classes, to about the same loss: rounds of one tree for all classes, or"
-        " 100 rounds of ten trees",
+        "100 features, 10 classes, longer",
         classes(100, 10),
         n_rows=100_000,
         n_test=50_000,

@@ -1,25 +1,18 @@
+from dataclasses import replace
+
 from benchmarks.problems.base import Problem
 from benchmarks.problems.normal import classes
 
+TEN = Problem(
+    "fit",
+    "100 features, 10 classes",
+    classes(100, 10),
+    n_rows=100_000,
+    n_test=50_000,
+    task="multiclass",
+    n_classes=10,
+)
 PROBLEMS = {
-    "classes_10": Problem(
-        "fit",
-        "100 features, 10 classes",
-        classes(100, 10),
-        n_rows=100_000,
-        n_test=50_000,
-        task="multiclass",
-        n_classes=10,
-    ),
-    "classes_10_loss": Problem(
-        "fit",
-        "100 features, 10 classes, longer",
-        classes(100, 10),
-        n_rows=100_000,
-        n_test=50_000,
-        task="multiclass",
-        n_classes=10,
-        n_trees=250,
-        rounds_by_class=100,
-    ),
+    "classes_10": TEN,
+    "classes_10_loss": replace(TEN, what=f"{TEN.what}, longer", n_trees=250, rounds_by_class=100),
 }

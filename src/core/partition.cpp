@@ -1,11 +1,7 @@
 #include "partition.h"
 
 #include "elementary.h"
-
-#if defined(__x86_64__) && defined(__gnu_linux__) && !defined(SGLB_BASELINE)
-#define SGLB_COMPRESS
-#include <immintrin.h>
-#endif
+#include "intrinsics.h"
 
 namespace sglb {
 namespace {
@@ -24,7 +20,7 @@ int64_t part_rest(const T* __restrict from, T* __restrict to, const uint8_t* __r
     return left;
 }
 
-#ifdef SGLB_COMPRESS
+#ifdef SGLB_REGISTERS
 // Eight values at a time. The gap between the parts has room for all eight, so the left part may be
 // stored with what lies behind it; the right part must not touch what is already there.
 #define SGLB_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl")))
@@ -78,7 +74,7 @@ bool has_compress() {
 
 template <class T>
 int64_t part_any(const T* from, T* to, const uint8_t* bits, int64_t n) {
-#ifdef SGLB_COMPRESS
+#ifdef SGLB_REGISTERS
     if (has_compress()) return part_wide(from, to, bits, n);
 #endif
     return part_rest(from, to, bits, 0, n, 0, n);

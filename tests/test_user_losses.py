@@ -139,7 +139,7 @@ def test_a_gradient_that_is_not_finite_is_refused_with_row_and_output(bad):
         return result
 
     with pytest.raises(NonFiniteGradient) as caught:
-        fill(get_loss(own(gradient=gradient, n_outputs=2)), Y, np.zeros((3, 2)))
+        fill(get_loss(own(gradient=gradient, n_outputs=2)), Y, np.zeros((3, 2)), with_hessian=False)
     assert (caught.value.row, caught.value.output) == (1, 1)
 
 
@@ -153,6 +153,8 @@ def test_a_hessian_must_exist_be_finite_and_not_negative():
         fill(get_loss(Own()), Y, RAW)
     with pytest.raises(ValueError, match="hessian of loss 'Changed' is not finite in row 0"):
         fill(get_loss(own(hessian=lambda y, raw: raw * np.nan)), Y, RAW)
+    with pytest.raises(ValueError, match="hessian of loss 'Changed' is not finite in row 1"):
+        fill(get_loss(own(hessian=lambda y, raw: np.array([1.0, np.inf, 1.0]))), Y, RAW)
     with pytest.raises(ValueError, match=r"is negative \(-5\) in row 2, output 0"):
         fill(get_loss(own(hessian=lambda y, raw: -raw)), Y, RAW)
     assert not get_loss(Own()).has_hessian
@@ -314,7 +316,7 @@ def test_check_loss_refuses_targets_it_cannot_use():
     assert check_loss("softmax", [0, 1, 2]).name == Softmax(3).name
 
 
-def by_rows(n, n_outputs, row_wise, rng):
+def by_rows(n, n_outputs, row_wise, rng, n_threads=2):
     """Slopes of a loss of several steps at n rows, and the sizes of the calls."""
     sizes = []
 
@@ -334,7 +336,7 @@ def by_rows(n, n_outputs, row_wise, rng):
     )
     y, raw = rng.normal(size=n), rng.normal(size=(n_outputs, n))
     gradient, hessian = np.full_like(raw, np.nan), np.full_like(raw, np.nan)
-    largest = loss.fill(y, raw, gradient, hessian, 2)
+    largest = loss.fill(y, raw, gradient, hessian, n_threads)
     return largest, gradient, hessian, sizes
 
 
@@ -347,8 +349,30 @@ def test_blocks_of_rows_give_what_all_rows_give(n_outputs):
     assert found[0] == largest
     np.testing.assert_array_equal(found[1], gradient)
     np.testing.assert_array_equal(found[2], hessian)
-    # The first two calls are the look at the promise.
-    assert found[-1][2:] == [BLOCK_ROWS] * 3 + [5]
+    # The first two calls are the look at the promise; blocks come in any order.
+    assert sorted(found[-1][2:]) == [5] + [BLOCK_ROWS] * 3
+
+
+def test_blocks_are_the_same_bits_for_any_number_of_threads():
+    found = [
+        by_rows(3 * BLOCK_ROWS + 5, 1, True, np.random.default_rng(3), n_threads)
+        for n_threads in (1, 2, 5)
+    ]
+    for other in found[1:]:
+        assert other[0] == found[0][0]
+        np.testing.assert_array_equal(other[1], found[0][1])
+        np.testing.assert_array_equal(other[2], found[0][2])
+
+
+def test_threads_keep_what_the_caller_set_for_numpy():
+    def gradient(y, raw):
+        return y - 1.0 / raw
+
+    loss = UserLoss(own(gradient=gradient, row_wise=True))
+    y, raw = np.zeros(2 * BLOCK_ROWS), np.ones((1, 2 * BLOCK_ROWS))
+    raw[0, -1] = 0.0
+    with np.errstate(divide="raise"), pytest.raises(FloatingPointError):
+        loss.fill(y, raw, np.empty_like(raw), None, 2)
 
 
 def test_a_loss_that_looks_at_other_rows_may_not_say_it_does_not():

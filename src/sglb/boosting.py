@@ -11,7 +11,7 @@ sigma, gamma and the sample are at each step, a structure rule is p, callbacks l
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -65,35 +65,33 @@ class Chain:
         self.seed = seed
         self.n_threads = n_threads
         self.raw = ensemble.replay(training_set.code_columns, n_threads)
-        self._newton = leaves.method == "newton"
         self._workspace = _core.Workspace()
-        self._bound = loss.lipschitz or math.inf
-        self._refresh: Callable[[int], float] | None = None
-        self._hessian: Floats | None = None
-        slopes = None
-        if training_set.n_rows > STORED_ROWS and loss.lipschitz is not None:
-            slopes = loss.slopes(training_set.y, self.raw, newton=self._newton)
+        newton = leaves.method == "newton"
+        slopes, refresh = None, None
+        bounded = loss.lipschitz is not None and (loss.smoothness is not None or not newton)
+        if bounded and training_set.n_rows > STORED_ROWS:
+            slopes = loss.slopes(training_set.y, self.raw, newton=newton)
         if slopes is None:
             gradient = np.empty_like(self.raw)
-            self._hessian = np.empty_like(self.raw) if self._newton else None
-            slopes, self._refresh = loss.stored_slopes(
-                training_set.y, self.raw, gradient, self._hessian
-            )
+            hessian = np.empty_like(self.raw) if newton else None
+            slopes, refresh = loss.stored_slopes(training_set.y, self.raw, gradient, hessian)
         self.slopes = slopes
+        self._refresh = refresh
+        self._bounds = loss.lipschitz or math.inf, loss.smoothness or 0.0
 
     def estimate_gradient(self, move: Move, step: int) -> tuple[float, float]:
         """Make the slopes those of the current raw scores; return bounds of the gradients' estimate
         and of the second derivatives.
         """
-        if self._refresh is None:
-            return self._bound / move.subsample, self._largest_hessian()
+        largest, curvature = self._bounds
         try:
-            largest = self._refresh(self.n_threads)
+            if self._refresh is not None:
+                largest, curvature = self._refresh(self.n_threads)
         except NonFiniteGradient as error:
             raise NonFiniteGradient(error.row, error.output, step) from error
         if not math.isfinite(largest):
             raise ChainDiverged(step)
-        return largest / move.subsample, self._largest_hessian()
+        return largest / move.subsample, curvature
 
     def fit_leaves(
         self, structure: Structure, largest: tuple[float, float], move: Move, step: int
@@ -124,14 +122,6 @@ class Chain:
             self.n_threads,
         )
         return values, gains
-
-    def _largest_hessian(self) -> float:
-        if not self._newton:
-            return 0.0
-        if self.loss.smoothness is not None:
-            return self.loss.smoothness
-        assert self._hessian is not None
-        return _core.largest(self._hessian, self.n_threads)
 
     def moment(
         self, step: int, structure: Structure | None, values: Floats | None, shrink: float

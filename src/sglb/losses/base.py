@@ -20,7 +20,9 @@ from sglb.losses.links import IDENTITY, LinkFunction
 
 Floats = NDArray[np.float64]
 Task = Literal["regression", "binary", "multiclass"]
-Refresh = Callable[[int], float]  # of a number of threads
+# Of a number of threads: computes slopes again, and returns the largest |gradient| and a bound of
+# the second derivatives, 0 where there are none.
+Refresh = Callable[[int], tuple[float, float]]
 
 
 class Loss(ABC):
@@ -118,7 +120,14 @@ class Loss(ABC):
     ) -> tuple[_core.Slopes, Refresh]:
         """Return slopes that are kept in arrays, and what fills the arrays by `fill`."""
         slopes = _core.Slopes(self.name, self.kernel_parameters, y, raw, gradient, hessian)
-        return slopes, slopes.refresh
+        bound = self.smoothness if hessian is not None else 0.0
+        if bound is not None:
+            return slopes, lambda n_threads: (slopes.refresh(n_threads), bound)
+        assert hessian is not None
+        return slopes, lambda n_threads: (
+            slopes.refresh(n_threads),
+            _core.largest(hessian, n_threads),
+        )
 
     @abstractmethod
     def init(self, y: Floats, weight: Floats | None) -> Floats:

@@ -4,8 +4,11 @@ The user's methods see plain NumPy arrays in the users' layout, views of the cha
 that cannot be written to. What comes back is checked, then copied once into the chain's arrays.
 """
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -17,7 +20,7 @@ from sglb.losses.links import IDENTITY, SIGMOID, SOFTMAX, LinkFunction
 REQUIRED = ("loss", "gradient")
 # Rows of a block. NumPy's intermediate results of a million rows are new memory each time, which
 # costs more than the arithmetic; those of a block stay in a cache.
-BLOCK_ROWS = 1 << 16
+BLOCK_ROWS = 1 << 17
 PROBED_ROWS = 64
 
 
@@ -35,8 +38,8 @@ class UserLoss(Loss):
         n_outputs            default 1
         convex               default False, which promises nothing
         row_wise             True promises that a row's numbers depend on nothing but its own y and
-                             raw: many rows then come in blocks, which is faster; default False,
-                             all rows together
+                             raw: many rows then come in blocks, which is faster, and several
+                             threads call at a time; default False, all rows together
         name                 default the name of its class
     """
 
@@ -131,39 +134,50 @@ class UserLoss(Loss):
     def stored_slopes(
         self, y: Floats, raw: Floats, gradient: Floats, hessian: Floats | None
     ) -> tuple[_core.Slopes, Refresh]:
-        """Return slopes in arrays that `fill` fills."""
-        return _core.Slopes(gradient, hessian), partial(self.fill, y, raw, gradient, hessian)
+        """Return slopes in arrays that the user's methods fill."""
+        return _core.Slopes(gradient, hessian), partial(self._fill, y, raw, gradient, hessian)
 
     def fill(
         self, y: Floats, raw: Floats, gradient: Floats, hessian: Floats | None, n_threads: int
     ) -> float:
         """Fill gradient (and hessian) by the user's methods; refuse numbers that are not finite."""
+        return self._fill(y, raw, gradient, hessian, n_threads)[0]
 
-        if self.row_wise and not self._kept_its_promise:
-            self._check_rows(y, raw[0] if len(raw) == 1 else raw.T)
-        at_once = hessian is not None and callable(getattr(self.user, "derivatives", None))
-        for rows in self._blocks(len(y)):
+    def _fill(
+        self, y: Floats, raw: Floats, gradient: Floats, hessian: Floats | None, n_threads: int
+    ) -> tuple[float, float]:
+        """Fill the arrays block by block; return the largest |gradient| and second derivative."""
+
+        def compute(rows: slice) -> tuple[float, float, float]:
+            """Fill a block; return its largest |gradient|, smallest and largest hessian."""
             seen = raw[0, rows] if len(raw) == 1 else raw[:, rows].T
             # Transposed, (n_rows, n_outputs) is the chain's layout; (n_rows,) spreads over
             # (1, n_rows).
-            if at_once:
-                assert hessian is not None
-                first, second = self._both(y[rows], seen)
+            if hessian is None:
+                first = self.gradient(y[rows], seen)
                 np.copyto(gradient[:, rows], first.T)
-                np.copyto(hessian[:, rows], second.T)
-            else:
-                np.copyto(gradient[:, rows], self.gradient(y[rows], seen).T)
-        largest = _core.largest(gradient, n_threads)
-        if not np.isfinite(largest):
+                return _largest(first), 0.0, 0.0
+            first, second = self._both(y[rows], seen)
+            np.copyto(gradient[:, rows], first.T)
+            np.copyto(hessian[:, rows], second.T)
+            return _largest(first), float(second.min()), float(second.max())
+
+        if not len(y):
+            return 0.0, 0.0
+        if self.row_wise and not self._kept_its_promise:
+            self._check_rows(y, raw[0] if len(raw) == 1 else raw.T)
+        largest, smallest_hessian, largest_hessian = np.array(
+            _each(compute, self._blocks(len(y)), n_threads)
+        ).T
+        if not np.isfinite(largest).all():
             if not np.isfinite(raw).all():
-                return largest  # the chain's fault, not the loss's: the loop tells
+                return np.inf, np.inf  # the chain's fault, not the loss's: the loop tells
             raise _first_bad(gradient)
-        if hessian is not None:
-            for rows in () if at_once else self._blocks(len(y)):
-                seen = raw[0, rows] if len(raw) == 1 else raw[:, rows].T
-                np.copyto(hessian[:, rows], self.hessian(y[rows], seen).T)
-            self._check_hessian(hessian, n_threads)
-        return largest
+        if hessian is not None and not (
+            smallest_hessian.min() >= 0.0 and np.isfinite(largest_hessian).all()
+        ):
+            self._refuse_hessian(hessian)
+        return float(largest.max()), float(largest_hessian.max())
 
     def _blocks(self, n_rows: int) -> list[slice]:
         """Rows that the user's methods see together."""
@@ -181,20 +195,19 @@ class UserLoss(Loss):
             )
         self._kept_its_promise = True
 
-    def _check_hessian(self, hessian: Floats, n_threads: int) -> None:
-        if not np.isfinite(_core.largest(hessian, n_threads)):
+    def _refuse_hessian(self, hessian: Floats) -> NoReturn:
+        if not np.isfinite(hessian).all():
             error = _first_bad(hessian)
             raise ValueError(
                 f"the hessian of loss '{self.name}' is not finite in row {error.row}, "
                 f"output {error.output}"
             )
-        if hessian.size and hessian.min() < 0.0:
-            output, row = np.unravel_index(int(hessian.argmin()), hessian.shape)
-            raise ValueError(
-                f"the hessian of loss '{self.name}' is negative ({hessian[output, row]:g}) in row "
-                f"{row}, output {output}: Newton steps need one that never is, use "
-                "leaf_method='gradient'"
-            )
+        output, row = np.unravel_index(int(hessian.argmin()), hessian.shape)
+        raise ValueError(
+            f"the hessian of loss '{self.name}' is negative ({hessian[output, row]:g}) in row "
+            f"{row}, output {output}: Newton steps need one that never is, use "
+            "leaf_method='gradient'"
+        )
 
     def init(self, y: Floats, weight: Floats | None) -> Floats:
         """Return the user's constant, else zeros."""
@@ -231,6 +244,31 @@ def _read_only(array: Floats) -> Floats:
     view = np.asarray(array, dtype=np.float64).view()
     view.flags.writeable = False
     return view
+
+
+def _largest(values: Floats) -> float:
+    """Return the largest absolute value, nan if there is one, without an array of them."""
+    return float(np.maximum(values.max(), -values.min()))
+
+
+def _each(
+    compute: Callable[[slice], tuple[float, ...]], blocks: list[slice], n_threads: int
+) -> list[tuple[float, ...]]:
+    """Compute all blocks, several at a time: NumPy lets other threads work while it does.
+
+    Blocks are the same for any number of threads, and so are their bits.
+    """
+    n_threads = min(n_threads, len(blocks))
+    if n_threads <= 1:
+        return [compute(rows) for rows in blocks]
+
+    def share(thread: int) -> list[tuple[float, ...]]:
+        return [compute(rows) for rows in blocks[thread::n_threads]]
+
+    with ThreadPoolExecutor(n_threads - 1) as pool:
+        # What the caller set, such as np.errstate, holds in the threads too.
+        others = [pool.submit(copy_context().run, share, t) for t in range(1, n_threads)]
+        return share(0) + [block for other in others for block in other.result()]
 
 
 def _first_bad(values: Floats) -> NonFiniteGradient:

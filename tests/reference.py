@@ -17,6 +17,7 @@ import numpy as np
 from reference_bins import to_rows
 from reference_leaves import add_tree, gains, leaf_indices, leaf_values
 from reference_noise import (
+    OUTPUTS,
     ROWS,
     SCORE,
     core_normals,
@@ -225,6 +226,21 @@ def quantise(gradient, hessian, weight, draw, sigma, bounds, seed, step):
     return packed, (scales.gradient / facts.unit, scales.mass / facts.unit)
 
 
+def draw_outputs(packed, n, seed, step):
+    """Numbers of n of the outputs of words (K, rows), rising: first come those of the shortest
+    exponential times, whose rates are the sums of squared gradients over up to 1,024 rows.
+    """
+    n_outputs, n_rows = packed.shape
+    some = min(n_rows, 1024)
+    places = np.arange(some) * n_rows // some
+    q = (packed[:, places] >> 32).astype(np.float64)
+    squares = np.array([math.fsum(row * row) for row in q])
+    uniform = unit(words(seed, step, OUTPUTS, 0, 0, n_outputs)[:, 0]) + 2.0**-33
+    with np.errstate(divide="ignore"):
+        times = -np.log(uniform) / squares
+    return np.sort(np.argsort(times, kind="stable")[:n])
+
+
 class Structure(NamedTuple):
     """Splits of one tree; codes low..high go left (bit 0), others right (bit 1)."""
 
@@ -334,11 +350,12 @@ class Growth:
     structure_rows: int | None = None
     random_strength: float = 0.0
     n_copies: int = 1
+    structure_outputs: int | None = None
 
 
 def grow(columns, n_codes, kinds, gradient, hessian, weight, bounds, sigma, growth, *where):
     """Structure of noisy gradients (K, N), with `hessian` by Newton scores, on a draw of the rows
-    of one copy; `where` is seed and step.
+    of one copy and of the outputs; `where` is seed and step.
     """
     n_rows = gradient.shape[1] // growth.n_copies
     begin = where[1] % growth.n_copies * n_rows
@@ -350,6 +367,8 @@ def grow(columns, n_codes, kinds, gradient, hessian, weight, bounds, sigma, grow
         draw = draw_rows(gradient, weight, sigma, begin, begin + n_rows, n, *where)
     share = draw.share / growth.n_copies
     packed, (_, mass_scale) = quantise(gradient, hessian, weight, draw, sigma, bounds, *where)
+    if growth.structure_outputs is not None and growth.structure_outputs < len(packed):
+        packed = packed[draw_outputs(packed, growth.structure_outputs, *where)]
     return search(
         to_rows(columns)[draw.rows],
         n_codes,

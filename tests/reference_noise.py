@@ -4,7 +4,7 @@ import numpy as np
 
 from sglb import _core
 
-STRUCTURE, LEAF, SUBSAMPLE, ROWS, SCORE, PERMUTATION, CHAIN, TEST, THRESHOLDS = range(9)
+STRUCTURE, LEAF, SUBSAMPLE, ROWS, SCORE, PERMUTATION, CHAIN, TEST, THRESHOLDS, OUTPUTS = range(10)
 
 # Counter, key and words of the authors' implementation (Random123, kat_vectors, philox4x32 10).
 KNOWN_ANSWERS = [

@@ -114,6 +114,7 @@ class Search:
             hessian is not None,
             (begin, begin + n_rows),
             n_rows if growth.structure_rows is None else growth.structure_rows,
+            growth.structure_outputs,
             self.max_depth,
             growth.l2,
             growth.random_strength,
@@ -310,20 +311,21 @@ def test_a_split_without_gain_is_still_taken():
     weightings,
     sigmas,
     st.sampled_from([0.0, 5.0, 50.0]),
-    st.sampled_from([None, 0, 1, 20, 10**9]),
+    st.tuples(st.sampled_from([None, 0, 1, 20, 10**9]), st.sampled_from([None, 1, 2, 10**9])),
     st.sampled_from([0.0, 1.0]),
     st.sampled_from([1, 2, 4]),
     st.tuples(seeds, steps),
 )
 def test_growing_equals_its_twin(
-    rng, n_rows, n_outputs, newton, weighting, sigma, l2, structure_rows, strength, n_copies, where
+    rng, n_rows, n_outputs, newton, weighting, sigma, l2, sample, strength, n_copies, where
 ):
+    structure_rows, structure_outputs = sample
     n_codes = [5, 2, 9, 3, 1, 4, 4, 2, 6]
     columns, kinds = make_kinds(rng, n_rows, n_codes)
     gradient = rng.normal(size=(n_outputs, n_rows))
     hessian = rng.uniform(size=gradient.shape) if newton else None
     weight = make_weight(rng, n_rows, weighting) if weighting else None
-    growth = reference.Growth(3, l2, structure_rows, strength, n_copies)
+    growth = reference.Growth(3, l2, structure_rows, strength, n_copies, structure_outputs)
     found = Search(3).grow(
         columns, n_codes, kinds, (gradient, hessian), weight, sigma, growth, *where
     )
@@ -364,25 +366,27 @@ def test_a_feature_of_levels_is_split_by_one_level_against_the_rest():
     assert (found.lows[0], found.highs[0]) == (3, 3)
 
 
+@pytest.mark.parametrize("structure_outputs", [None, 1])
 @pytest.mark.parametrize("structure_rows", [None, 9000])
-def test_growing_does_not_depend_on_threads(structure_rows):
+def test_growing_does_not_depend_on_threads(structure_rows, structure_outputs):
     rng = np.random.default_rng(6)
     n_codes = [33, 65, 2, 17, 9]
     columns, kinds = make_kinds(rng, 30_000, n_codes)
     gradient, weight = rng.normal(size=(2, 30_000)), make_weight(rng, 30_000)
-    growth = reference.Growth(6, structure_rows=structure_rows)
+    growth = reference.Growth(6, structure_rows=structure_rows, structure_outputs=structure_outputs)
     problem = columns, n_codes, kinds, gradient, weight, 0.5, growth
     expected = Search(6).grow(*problem)
     for n_threads in THREADS:
         assert_same(Search(6, n_threads).grow(*problem), expected)
 
 
+@pytest.mark.parametrize("structure_outputs", [None, 1])
 @pytest.mark.parametrize("factor", [2.0**-20, 2.0, 2.0**40])
-def test_the_structure_does_not_depend_on_the_scale_of_the_gradient(factor):
+def test_the_structure_does_not_depend_on_the_scale_of_the_gradient(factor, structure_outputs):
     rng = np.random.default_rng(8)
     columns, has_missing = make_codes(rng, 500, [9, 5, 5])
     gradient = rng.normal(size=(2, 500))
-    growth = reference.Growth(4, random_strength=1.0)
+    growth = reference.Growth(4, random_strength=1.0, structure_outputs=structure_outputs)
     problem = columns, [9, 5, 5], has_missing
     expected = Search(4).grow(*problem, gradient, None, 1.5, growth)
     found = Search(4).grow(*problem, factor * gradient, None, factor * 1.5, growth)
@@ -484,6 +488,9 @@ def test_shapes_and_numbers_that_do_not_fit_are_refused():
             draw_rows(np.ones((1, 3)), None, 0.0, 1, begin=begin, end=end)
     growth = reference.Growth(2, structure_rows=-1)
     with pytest.raises(ValueError, match="n_structure_rows must not be negative"):
+        Search(2).grow(columns, [3, 3], no_missing, np.ones((1, 3)), None, 0.0, growth)
+    growth = reference.Growth(2, structure_outputs=0)
+    with pytest.raises(ValueError, match="n_structure_outputs must be positive"):
         Search(2).grow(columns, [3, 3], no_missing, np.ones((1, 3)), None, 0.0, growth)
     with pytest.raises(ValueError, match="slopes must be"):
         Search(2).grow(columns, [3, 3], no_missing, np.ones((1, 4)), None, 0.0, reference.Growth(2))

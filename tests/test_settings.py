@@ -17,6 +17,7 @@ from sglb.settings import (
     draw_seed,
     n_threads,
     resolve,
+    structure_outputs,
     structure_rows,
 )
 
@@ -253,6 +254,27 @@ def test_bold_parameters_of_a_stable_chain_are_allowed(loss, changes):
 )
 def test_structure_rows_are_all_of_few_and_some_of_many(n_rows, sample, rows):
     assert structure_rows(n_rows, sample) == rows
+
+
+def test_structures_of_several_outputs_have_twice_the_rows():
+    for n_rows, rows in ((100_000, 100_000), (100_001, 50_596), (1_000_000, 100_000)):
+        assert structure_rows(n_rows, several=True) == rows
+
+
+@pytest.mark.parametrize(
+    ("n_outputs", "sample", "outputs"),
+    [
+        (1, "auto", 1),
+        (3, "auto", 3),
+        (7, "auto", 3),
+        (10, "auto", 4),
+        (100, "auto", 10),
+        (7, 1.0, 7),
+        (7, 500, 7),
+    ],
+)
+def test_structures_of_many_outputs_are_searched_on_few(n_outputs, sample, outputs):
+    assert structure_outputs(n_outputs, sample) == outputs
 
 
 def test_threads_are_all_cores_unless_told():

@@ -6,7 +6,7 @@ IMPORT = "from sglb import SGLBClassifier"
 NOTE = (
     "sampler='langevin', automatic temperature and shrink rate; oblivious trees, one with all"
     " outputs for several classes; one Newton step, l2 3; structure on a sample of the rows"
-    " (structure_sample='auto')"
+    " and of the outputs (structure_sample='auto')"
 )
 
 

@@ -134,13 +134,15 @@ int py_search(Workspace& workspace, In<uint8_t, 2> code_rows, In<int32_t, 1> n_c
 
 int py_grow(Workspace& workspace, const RowsObject& rows, const SlopesObject& object,
             double subsample, double sigma, SlopeBounds largest, bool newton, RowRange range,
-            int64_t n_structure_rows, int max_depth, double l2, double random_strength,
-            uint64_t seed, uint32_t step, Array<int32_t, 1> features, Array<uint8_t, 1> lows,
-            Array<uint8_t, 1> highs, int n_threads) {
+            int64_t n_structure_rows, std::optional<int64_t> n_structure_outputs, int max_depth,
+            double l2, double random_strength, uint64_t seed, uint32_t step,
+            Array<int32_t, 1> features, Array<uint8_t, 1> lows, Array<uint8_t, 1> highs,
+            int n_threads) {
     StructureOut out(features, lows, highs, max_depth);
     const Slopes& slopes = object.slopes;
     require(slopes.n_rows == rows.n_rows(), "slopes must be (K, N)");
     require(n_structure_rows >= 0, "n_structure_rows must not be negative");
+    require(n_structure_outputs.value_or(1) >= 1, "n_structure_outputs must be positive");
     check_range(range, slopes.n_rows);
     require(!newton || slopes.hessian || slopes.newton, "newton needs second derivatives");
     const GrowInput input{rows.codes,
@@ -154,6 +156,7 @@ int py_grow(Workspace& workspace, const RowsObject& rows, const SlopesObject& ob
                           range.first,
                           range.second,
                           n_structure_rows,
+                          n_structure_outputs.value_or(slopes.n_outputs),
                           {max_depth, l2, random_strength, seed, step}};
     Split splits[most_depth];
     nb::gil_scoped_release release;
@@ -177,9 +180,9 @@ void bind_structure(nb::module_& m) {
                                           "code_columns"_array, "code_rows"_array, "n_codes"_array,
                                           "kinds"_array, "weight"_array.none(), "weight_facts"_a);
     m.def("grow", &py_grow, "workspace"_a, "rows"_a, "slopes"_a, "subsample"_a, "sigma"_a,
-          "largest"_a, "newton"_a, "range"_a, "n_structure_rows"_a, "max_depth"_a, "l2"_a,
-          "random_strength"_a, "seed"_a, "step"_a, "features"_array, "lows"_array, "highs"_array,
-          "n_threads"_a);
+          "largest"_a, "newton"_a, "range"_a, "n_structure_rows"_a, "n_structure_outputs"_a.none(),
+          "max_depth"_a, "l2"_a, "random_strength"_a, "seed"_a, "step"_a, "features"_array,
+          "lows"_array, "highs"_array, "n_threads"_a);
 }
 
 }  // namespace sglb::bindings

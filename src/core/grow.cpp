@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "outputs.h"
+
 namespace sglb {
 namespace {
 
@@ -28,20 +30,23 @@ int grow(const GrowInput& in, Workspace& workspace, Split* splits, int n_threads
     if (in.begin >= in.end || in.n_structure_rows == 0) return 0;
     workspace.draw.share = 1.0;
     const StructureRows rows = choose_rows(in, workspace.draw, n_threads);
-    const QuantiseInput input{in.slopes,    in.sample,           in.weights,         rows,
-                              in.sigma,     in.largest_gradient, in.largest_hessian, in.newton,
-                              in.rule.seed, in.rule.step};
+    QuantiseInput input{in.slopes,    in.sample,           in.weights,         rows,
+                        in.sigma,     in.largest_gradient, in.largest_hessian, in.newton,
+                        in.rule.seed, in.rule.step};
     const Scales scales = quantise_scales(input);
-    workspace.words.resize(static_cast<size_t>(rows.n * in.slopes.n_outputs));
+    if (in.n_structure_outputs < in.slopes.n_outputs) {
+        draw_outputs(input, scales, in.n_structure_outputs, workspace.outputs);
+        input.outputs = workspace.outputs;
+    }
+    workspace.words.resize(static_cast<size_t>(rows.n * input.n_words()));
     quantise(input, scales, workspace.words.data(), n_threads);
     // Sums over a share of the rows are regularised by that share of l2.
     const double share = static_cast<double>(in.end - in.begin) /
                          static_cast<double>(in.slopes.n_rows) * workspace.draw.share;
     SearchRule scaled = in.rule;
     scaled.l2 = in.rule.l2 / scales.unit * scales.mass * share;
-    return search(
-        {in.codes, workspace.words.data(), rows.rows, rows.n, in.slopes.n_outputs, scaled},
-        workspace, splits, n_threads);
+    return search({in.codes, workspace.words.data(), rows.rows, rows.n, input.n_words(), scaled},
+                  workspace, splits, n_threads);
 }
 
 }  // namespace sglb

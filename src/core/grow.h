@@ -1,4 +1,4 @@
-// The structure of one tree from gradients: draw rows, quantise, search.
+// The structure of one tree from gradients: draw rows and outputs, quantise, search.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct GrowInput {
     double largest_gradient, largest_hessian;  // bound |gradient| and second derivatives
     bool newton;                               // scores G^2 / (H + l2) instead of G^2 / (W + l2)
     int64_t begin, end;                        // rows to search on
-    int64_t n_structure_rows;
+    int64_t n_structure_rows, n_structure_outputs;
     SearchRule rule;  // l2 in units of weights
 };
 

@@ -24,6 +24,7 @@ enum class Role : uint32_t {
     chain = 6,        // seeds of further chains
     test = 7,         // free for tests
     thresholds = 8,   // rows that thresholds are found on
+    outputs = 9,      // outputs of a structure search, by output
 };
 
 using Words = std::array<uint32_t, 4>;

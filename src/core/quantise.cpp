@@ -152,7 +152,7 @@ Scales quantise_scales(const QuantiseInput& in) {
 
 namespace {
 
-// Words of the rows of one tile, all outputs.
+// Words of the rows of one tile.
 class Tile {
   public:
     Tile(const QuantiseInput& input, const Scales& scales)
@@ -165,7 +165,7 @@ class Tile {
         std::fill_n(mass_, tile, 1.0);
     }
 
-    // Places begin .. begin + n of the structure rows; output k goes to packed + k * stride.
+    // Places begin .. begin + n of the structure rows; wanted output j goes to packed + j * stride.
     void run(int64_t begin, int64_t n, int64_t* packed, int64_t stride) {
         const uint32_t* rows = in_.rows.rows ? in_.rows.rows + begin : nullptr;
         if (rows)
@@ -173,7 +173,8 @@ class Tile {
         else
             gradients_.fill(in_.sample, begin, n);
         weigh(rows, begin, n);
-        for (int64_t k = 0; k < in_.slopes.n_outputs; ++k) {
+        for (int64_t j = 0; j < in_.n_words(); ++j) {
+            const int64_t k = in_.outputs.empty() ? j : in_.outputs[static_cast<size_t>(j)];
             const double* value = gradients_.gradient(k);
             if (noise_ > 0.0 || !scales_.fine) {
                 const Stream stream{in_.seed, in_.step, Role::structure, static_cast<uint32_t>(k)};
@@ -190,7 +191,7 @@ class Tile {
             }
             if (in_.newton)
                 newton_masses(lifted_, gradients_.hessian(k), n, scales_.mass, scales_.fine, mass_);
-            int64_t* to = packed + k * stride;
+            int64_t* to = packed + j * stride;
             if (scales_.fine)
                 pack_fine(value, lifted_, mass_, n, scales_.gradient, to);
             else

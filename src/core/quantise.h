@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "sample.h"
 #include "slopes.h"
@@ -39,12 +40,17 @@ struct QuantiseInput {
     bool newton;                               // mass from second derivatives
     uint64_t seed;
     uint32_t step;
+    std::span<const int32_t> outputs = {};  // those wanted, increasing; all if there are none
+
+    int64_t n_words() const {
+        return outputs.empty() ? slopes.n_outputs : static_cast<int64_t>(outputs.size());
+    }
 };
 
 // The largest scales for which sums over the rows stay below 2^31 in either half.
 Scales quantise_scales(const QuantiseInput& input);
 
-// OUT packed [n_outputs * n]. Where scales are not fine, gradients are rounded at random and
+// OUT packed [n_words * n]. Where scales are not fine, gradients are rounded at random and
 // without bias. A row of positive weight has mass at least 1.
 void quantise(const QuantiseInput& input, const Scales& scales, int64_t* packed, int n_threads);
 

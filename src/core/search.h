@@ -57,6 +57,7 @@ struct SearchInput {
 // Scratch memory of a chain, reused from step to step.
 struct Workspace {
     Draw draw;
+    std::vector<int32_t> outputs;
     std::vector<uint32_t> order, other_order;
     std::vector<int64_t> words, other_words;
     std::vector<uint8_t> codes, bits;

@@ -229,6 +229,7 @@ def grow(
     newton: bool,
     range: tuple[int, int],
     n_structure_rows: int,
+    n_structure_outputs: int | None,
     max_depth: int,
     l2: float,
     random_strength: float,
@@ -240,6 +241,8 @@ def grow(
     n_threads: int,
 ) -> int:
     """draw_rows, quantise and search in one call, on scratch memory; l2 in units of mass.
+
+    Fewer structure outputs than K are drawn too; None means all.
 
     OUT features, lows, highs (max_depth,). Returns the depth reached.
     """

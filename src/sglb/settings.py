@@ -123,6 +123,7 @@ class Settings:
     max_depth: int
     max_bins: int
     structure_rows: int
+    structure_outputs: int
     seed: int
     n_threads: int
 
@@ -177,7 +178,10 @@ def resolve(parameters: Mapping[str, Any], loss: Loss, size: Size) -> Settings:
         l2=auto_l2(leaf_method) * size.unit if l2 == "auto" else float(l2),
         max_depth=_given(parameters["max_depth"], auto_max_depth(loss)),
         max_bins=_given(parameters["max_bins"], auto_max_bins(loss)),
-        structure_rows=structure_rows(size.n_rows, parameters["structure_sample"]),
+        structure_rows=structure_rows(
+            size.n_rows, parameters["structure_sample"], several=loss.n_outputs > 1
+        ),
+        structure_outputs=structure_outputs(loss.n_outputs, parameters["structure_sample"]),
         seed=draw_seed(parameters["random_state"]),
         n_threads=n_threads(parameters["n_jobs"]),
     )
@@ -329,21 +333,35 @@ def auto_shrink_rate(loss: Loss) -> float:
     return 1e-5 if loss.convex else 1e-3
 
 
-def structure_rows(n_rows: int, sample: str | float = "auto") -> int:
+def structure_rows(n_rows: int, sample: str | float = "auto", *, several: bool = False) -> int:
     """Rows that a structure is searched on: a number, a fraction, or by the size of the data.
 
     Auto takes every row up to 50,000, where drawing costs nearly what it saves; then 80 sqrt(N),
-    but at least 25,000 and no more than 50,000 or a fiftieth. Rows are drawn by importance, and
-    other ones for each tree; docs/benchmarks.md shows what fewer or more would cost.
+    but at least 25,000 and no more than 50,000 or a fiftieth; twice all that for `several` outputs,
+    each of which has few rows that tell about it. Rows are drawn by importance, and other ones for
+    each tree; docs/benchmarks.md shows what fewer or more would cost.
     """
     if sample == "auto":
-        if n_rows <= 50_000:
+        times = 2 if several else 1
+        if n_rows <= times * 50_000:
             return n_rows
         some = min(80.0 * math.sqrt(n_rows), max(50_000.0, n_rows / 50.0))
-        return max(25_000, round(some))
+        return times * max(25_000, round(some))
     if isinstance(sample, Integral):
         return min(n_rows, int(sample))
     return max(1, round(float(sample) * n_rows))
+
+
+def structure_outputs(n_outputs: int, sample: str | float = "auto") -> int:
+    """Outputs that a structure is searched on: the root of their number, at least 3; all of them
+    where the rows are stated.
+
+    3 of 7 classes (covertype, all 65,000 rows) gave a test loss 1 % lower than all 7 in half the
+    time, 3 of 10 (poker_100k) 19 % lower; of 10 alike classes (made up) 5 cost .2 %, 3 .3 %.
+    """
+    if sample != "auto":
+        return n_outputs
+    return min(n_outputs, max(3, math.ceil(math.sqrt(n_outputs))))
 
 
 def n_threads(n_jobs: int | None) -> int:

@@ -58,7 +58,8 @@ class GreedySearch:
     """Level by level the split with the largest sum over leaves of G^2 / (W + l2).
 
     With `newton` the sum of weights W is that of weighted second derivatives instead. Runs on about
-    `structure_rows` rows drawn anew at each step; the leaves still use all rows.
+    `structure_rows` rows and on `structure_outputs` outputs, drawn anew at each step; the leaves
+    still use all rows and have all outputs.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class GreedySearch:
         l2: float = 0.0,
         newton: bool = False,
         structure_rows: int | None = None,
+        structure_outputs: int | None = None,
         random_strength: float = 0.0,
         n_threads: int = 1,
     ) -> None:
@@ -75,6 +77,7 @@ class GreedySearch:
         self.l2 = l2
         self.newton = newton
         self.structure_rows = structure_rows
+        self.structure_outputs = structure_outputs
         self.random_strength = random_strength
         self.n_threads = n_threads
         self._workspace = _core.Workspace()
@@ -107,6 +110,7 @@ class GreedySearch:
             self.newton,
             (first, first + n_rows),
             n_rows if self.structure_rows is None else self.structure_rows,
+            self.structure_outputs,
             self.max_depth,
             self.l2,
             self._strength(n_rows, move.learning_rate * step),

@@ -234,6 +234,7 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
             l2=settings.l2,
             newton=settings.leaf_method == "newton",
             structure_rows=settings.structure_rows,
+            structure_outputs=settings.structure_outputs,
             random_strength=self.random_strength,
             n_threads=threads,
         )

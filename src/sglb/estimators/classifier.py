@@ -32,7 +32,8 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
     temperature : 0 is no noise, 1 the Bayesian posterior; "auto" follows from the loss.
     shrink_rate : the paper's gamma, which pulls the model to its start; "auto" by the loss.
     subsample : probability that a row's gradient is used in a step.
-    structure_sample : rows a tree's structure is searched on, a number or a fraction.
+    structure_sample : rows a tree's structure is searched on, a number or a fraction; "auto" takes
+        some of many rows, and some of many classes.
     random_strength : noise on split scores.
     leaf_method : "gradient" (the paper), "newton", or "auto" (newton for convex losses).
     l2_regularization : added to the weight of each leaf; "auto" is 0, for Newton leaves 3.

@@ -256,8 +256,26 @@ def test_structure_rows_are_all_of_few_and_some_of_many(n_rows, sample, rows):
     assert structure_rows(n_rows, sample) == rows
 
 
+@pytest.mark.parametrize(
+    ("loss", "n_rows", "depth"),
+    [
+        (LOGISTIC, 10**6, 6),
+        (get_loss("softmax", n_classes=3), 100, 8),
+        (SQUARED, 999, 6),
+        (SQUARED, 1000, 8),
+    ],
+)
+def test_depth_follows_from_the_task_and_the_number_of_rows(loss, n_rows, depth):
+    assert settings(loss, n_rows, float(n_rows)).max_depth == depth
+
+
+def test_structures_of_long_chains_have_more_rows():
+    rows = {steps: structure_rows(65_000, n_steps=steps) for steps in (1, 100, 1000, 10**9)}
+    assert rows == {1: 25_000, 100: 25_000, 1000: 33_338, 10**9: 65_000}
+
+
 def test_structures_of_several_outputs_have_twice_the_rows():
-    for n_rows, rows in ((100_000, 100_000), (100_001, 50_596), (1_000_000, 100_000)):
+    for n_rows, rows in ((100_000, 100_000), (100_001, 50_597), (1_000_000, 100_000)):
         assert structure_rows(n_rows, several=True) == rows
 
 

@@ -269,6 +269,20 @@ def test_depth_follows_from_the_task_and_the_number_of_rows(loss, n_rows, depth)
     assert settings(loss, n_rows, float(n_rows)).max_depth == depth
 
 
+@pytest.mark.parametrize(
+    ("loss", "n_columns", "bins"),
+    [
+        (LOGISTIC, 60, 254),
+        (LOGISTIC, 61, 64),
+        (get_loss("softmax", n_classes=3), 2, 64),
+        (SQUARED, 1000, 254),
+    ],
+)
+def test_bins_follow_from_the_task_and_the_number_of_columns(loss, n_columns, bins):
+    size = Size(1000, 1000.0, n_columns=n_columns)
+    assert resolve(DEFAULTS, loss, size).max_bins == bins
+
+
 def test_structures_of_long_chains_have_more_rows():
     rows = {steps: structure_rows(65_000, n_steps=steps) for steps in (1, 100, 1000, 10**9)}
     assert rows == {1: 25_000, 100: 25_000, 1000: 33_338, 10**9: 65_000}

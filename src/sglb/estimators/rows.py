@@ -68,7 +68,12 @@ class Rows(NamedTuple):
     def size(self, loss: Loss, best: Floats) -> Size:
         """Return what the rules for "auto" ask of the data; `best` is the best constant score."""
         n_rows = len(self.features)
-        size = Size(n_rows, self.total_weight, weight_unit(self.weight))
+        size = Size(
+            n_rows,
+            self.total_weight,
+            weight_unit(self.weight),
+            n_columns=len(self.features.is_categorical),
+        )
         raw = user_shape(np.repeat(best[:, None], n_rows, axis=1))
         if self.classes is None:
             square = np.square(loss.gradient(self.target, raw)).reshape(n_rows, -1).sum(axis=1)

@@ -291,13 +291,13 @@ def candidate_score(q, w, leaf, depth, left, l2):
     return float(score) if parts else None
 
 
-NUMBERS, NUMBERS_OR_MISSING, LEVELS = range(3)
+NUMBERS, NUMBERS_OR_MISSING, LEVELS, BUNDLE = range(4)
 
 
 def candidates_of(n_codes, kind):
     """(low, high) of the splits of a feature, in the order in which the first of equals wins."""
-    if kind == LEVELS:
-        return [(b, b) for b in range(n_codes)]
+    if kind in (LEVELS, BUNDLE):
+        return [(b, b) for b in range(int(kind == BUNDLE), n_codes)]
     lows = (0, 1) if kind == NUMBERS_OR_MISSING else (0,)
     return [(low, b) for b in range(n_codes - 1) for low in lows if b >= low]
 
@@ -324,7 +324,7 @@ def search(codes, n_codes, kinds, packed, max_depth, l2, random_strength, seed, 
                     continue
                 rank = score
                 if random_strength > 0.0:
-                    right = kinds[f] != LEVELS and low == 1
+                    right = kinds[f] < LEVELS and low == 1
                     rank = math.sqrt(score) + noise_scale * noise[512 * f + 2 * b + right]
                 if rank > best_rank:
                     best, best_rank = (f, low, b, left), rank

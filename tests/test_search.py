@@ -129,10 +129,11 @@ def assert_same(found, expected):
 
 
 def make_kinds(rng, n_rows, n_codes):
-    """Codes (F, N), and kinds of features: some are levels."""
+    """Codes (F, N), and kinds of features: some are levels, some bundles."""
     columns, has_missing = make_codes(rng, n_rows, n_codes)
     kinds = np.where(has_missing, reference.NUMBERS_OR_MISSING, reference.NUMBERS)
     kinds[rng.random(len(kinds)) < 0.3] = reference.LEVELS
+    kinds[rng.random(len(kinds)) < 0.2] = reference.BUNDLE
     return columns, kinds
 
 

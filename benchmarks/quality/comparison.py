@@ -12,6 +12,7 @@ from benchmarks.quality.protocol import TEST
 from benchmarks.quality.significance import LEVEL, paired
 
 OVERLAP = TEST / (1.0 - TEST)
+QUIET = 0.1  # cores that others may take before times suffer
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,17 @@ class Cell:
 
     def mean(self, key):
         return inf if self.failed else fmean(self.values(key))
+
+    @property
+    def quiet(self):
+        """Splits during which other processes left the machine alone: their times count."""
+        return [result for result in self.results if result.get("others", 0.0) <= QUIET]
+
+    def seconds(self, key):
+        """Mean time over the quiet splits, over all where none was quiet."""
+        if self.failed:
+            return inf
+        return fmean(result[key] for result in self.quiet or self.results)
 
 
 class Comparison:
@@ -129,7 +141,7 @@ class Comparison:
         Over the tables that both have finished; None if there are none.
         """
         both = [
-            (row[library].mean(key), row[base].mean(key))
+            (row[library].seconds(key), row[base].seconds(key))
             for row in self.cells.values()
             if not (row[library].failed or row[base].failed)
         ]

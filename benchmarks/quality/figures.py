@@ -90,7 +90,9 @@ def points(comparison, peer):
     for table, row in comparison.cells.items():
         above = comparison.relative(table, peer, OWN)
         if not (row[peer].failed or row[OWN].failed) and isfinite(above):
-            found.append((row[peer].mean("fit_seconds") / row[OWN].mean("fit_seconds"), above))
+            found.append(
+                (row[peer].seconds("fit_seconds") / row[OWN].seconds("fit_seconds"), above)
+            )
     return found
 
 

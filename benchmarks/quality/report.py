@@ -3,7 +3,7 @@
 from statistics import fmean, median
 
 from benchmarks.page import fill
-from benchmarks.quality.comparison import Comparison
+from benchmarks.quality.comparison import QUIET, Comparison
 from benchmarks.quality.goals import goals
 from benchmarks.quality.libraries import OWN, get_library
 from benchmarks.quality.significance import LEVEL, critical_difference, friedman, mean_ranks
@@ -19,7 +19,6 @@ from benchmarks.quality.tables import (
 
 BEGIN, END = "<!-- results: written by python -m benchmarks.quality -->", "<!-- end of results -->"
 RANKS, TRADE = "quality_ranks.png", "quality_time.png"
-QUIET = 0.1  # cores that others may take before times suffer
 
 
 def markdown(results):
@@ -68,10 +67,28 @@ def _conditions(results, comparison):
         lines.append(f"- measured at commit {', '.join(commits)}")
     cores = [result["others"] for result in results.done.values() if "others" in result]
     if cores:
-        line = f"- other processes took {median(cores):.2f} cores, at most {max(cores):.2f}"
-        busy = ": **not a machine at rest, do not trust the times**"
-        lines.append(line + (busy if median(cores) > QUIET else ""))
+        lines.append(f"- other processes took {median(cores):.2f} cores, at most {max(cores):.2f}")
+        lines += _rest(comparison)
     return lines
+
+
+def _rest(comparison):
+    """Which times were measured while others worked."""
+    cells = {
+        (name(library), table): cell
+        for table, row in comparison.cells.items()
+        for library, cell in row.items()
+        if not cell.failed
+    }
+    results = [result for cell in cells.values() for result in cell.results]
+    busy = [f"{library} on {table}" for (library, table), cell in cells.items() if not cell.quiet]
+    n_busy = sum(result.get("others", 0.0) > QUIET for result in results)
+    if not n_busy:
+        return []
+    told = f"- {n_busy} of {len(results)} fits had company, their times do not count"
+    if busy:
+        told += f" where there are others; **not to be trusted: {', '.join(busy)}**"
+    return [told]
 
 
 def _goals(comparison):

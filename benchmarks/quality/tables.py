@@ -108,7 +108,7 @@ def seconds(comparison):
         cells = [
             FAILED
             if cell.failed
-            else f"{number(cell.mean('fit_seconds'))} ({cell.mean('rounds'):.0f})"
+            else f"{number(cell.seconds('fit_seconds'))} ({cell.mean('rounds'):.0f})"
             for cell in row.values()
         ]
         lines.append(f"| {table} | " + " | ".join(cells) + " |")

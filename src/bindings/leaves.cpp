@@ -37,7 +37,7 @@ void py_fit_leaves(Workspace& workspace, const RowsObject& rows, In<int32_t, 1> 
                    double shrink, double l2, In<double, 1> offset, uint64_t seed, uint32_t step,
                    Array<double, 2> raw, Array<double, 2> values, Array<double, 1> gains,
                    int n_threads) {
-    const auto splits = splits_of(features, lows, highs, rows.codes.n_features);
+    const auto splits = splits_of(features, lows, highs, length(rows.code_columns, 0));
     require(length(raw, 1) == rows.n_rows() && same_shape(object.first, raw),
             "raw and slopes must be (K, N)");
     require(values.shape(0) == size_t{1} << splits.size() && values.shape(1) == raw.shape(0) &&

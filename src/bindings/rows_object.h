@@ -28,8 +28,8 @@ inline Codes codes_of(const In<uint8_t, 2>& code_rows, const In<int32_t, 1>& n_c
                 n_codes.shape(0) + 7 >= code_rows.shape(1) && kinds.shape(0) == n_codes.shape(0),
             "code_rows must be (N, F padded to 8), n_codes and kinds (F,)");
     for (size_t f = 0; f < n_codes.shape(0); ++f)
-        require(n_codes.data()[f] >= 1 && n_codes.data()[f] <= 256 && kinds.data()[f] <= 2,
-                "n_codes must lie in 1..256, kinds in 0..2");
+        require(n_codes.data()[f] >= 1 && n_codes.data()[f] <= 256 && kinds.data()[f] <= 3,
+                "n_codes must lie in 1..256, kinds in 0..3");
     return {code_rows.data(), length(code_rows, 1), length(n_codes, 0), n_codes.data(),
             kinds.data()};
 }
@@ -51,8 +51,7 @@ struct RowsObject {
           weight(multiplicity),
           codes(codes_of(code_rows, n_codes, kinds)),
           weights(weights_of(weight, facts, code_rows.shape(0))) {
-        require(columns.shape(0) == n_codes.shape(0) && columns.shape(1) == rows.shape(0),
-                "code_columns must be (F, N)");
+        require(columns.shape(1) == rows.shape(0), "code_columns must be (F, N)");
     }
 
     int64_t n_rows() const { return length(code_rows, 0); }

@@ -359,7 +359,7 @@ class Search {
     GroupRule rule(int64_t group) const {
         GroupRule rule{width_, {}, static_cast<float>(std::min(in_.rule.l2, 0x1p52))};
         for (int64_t j = 0; j < features_of(group); ++j)
-            rule.is_level[j] = in_.codes.kinds[group * group_features + j] == levels;
+            rule.is_level[j] = one_code_left(in_.codes.kinds[group * group_features + j]);
         return rule;
     }
 
@@ -375,6 +375,9 @@ class Search {
 
     Candidate best_in_group(int64_t group, int depth) {
         const GroupScores from = scores(group, 0);
+        for (int64_t j = 0; j < features_of(group); ++j)
+            if (in_.codes.kinds[group * group_features + j] == bundle)
+                from.parted[lane_feature[j]] = from.right_parted[lane_feature[j]] = 0;
         float rank[group_features];
         int32_t place[group_features];
         best_scores(from, width_, rank, place);
@@ -388,7 +391,7 @@ class Search {
             if (at < 0 || !(value > best.rank)) continue;
             const auto feature = static_cast<int32_t>(group * group_features + j);
             const auto high = static_cast<uint8_t>(at / 2);
-            const bool level = in_.codes.kinds[feature] == levels;
+            const bool level = one_code_left(in_.codes.kinds[feature]);
             best = {value, {feature, level ? high : static_cast<uint8_t>(at % 2), high}};
         }
         return best;
@@ -401,7 +404,7 @@ class Search {
                             static_cast<uint32_t>(depth)};
         best = -std::numeric_limits<double>::infinity();
         int64_t place = -1;
-        const bool level = in_.codes.kinds[feature] == levels;
+        const bool level = one_code_left(in_.codes.kinds[feature]);
         // The last code of a number has nothing on its right but, perhaps, missing values, and the
         // split at code 0 is that one's mirror image.
         const int64_t n = 2 * (in_.codes.n_codes[feature] - (level ? 0 : 1));

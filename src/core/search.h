@@ -23,8 +23,9 @@ struct Split {
 inline constexpr int most_depth = 16;
 
 // Candidates of a feature: codes 0..b go left; those, or 1..b where missing values (code 0) go
-// right; code b alone goes left.
-enum Kind : uint8_t { numbers = 0, numbers_or_missing = 1, levels = 2 };
+// right; code b alone goes left; the same but for code 0, which stands for none of several columns.
+enum Kind : uint8_t { numbers = 0, numbers_or_missing = 1, levels = 2, bundle = 3 };
+inline bool one_code_left(uint8_t kind) { return kind == levels || kind == bundle; }
 
 // Codes of all rows, one row's side by side.
 struct Codes {

@@ -52,8 +52,9 @@ class Slopes:
         """
 
 class Rows:
-    """The rows a chain learns from: code_columns (F, N), code_rows (N, F padded to 8), n_codes and
-    kinds (F,), weight (N,), and of the weights the unit and, in it, the largest and the sum.
+    """The rows a chain learns from: code_columns (F, N), code_rows (N, C padded to 8), n_codes and
+    kinds (C,) of the C columns that are searched, weight (N,), and of the weights the unit and, in
+    it, the largest and the sum.
 
     Holds on to the arrays, which must not change any more.
     """

@@ -119,7 +119,10 @@ class GreedySearch:
             *structure,
             self.n_threads,
         )
-        return structure if depth == self.max_depth else structure.cut(depth)
+        if depth < self.max_depth:
+            structure = structure.cut(depth)
+        bundles = training_set.bundles
+        return structure if bundles is None else Structure(*bundles.split(*structure))
 
     def _strength(self, n_rows: int, time: float) -> float:
         """Score noise fades as the chain's time goes on: times q / (1 + q), q = N exp(-time)."""

@@ -1,7 +1,7 @@
 """What a chain learns from: codes, targets and weights, fixed before its first step.
 
 Codes are held twice. Histograms read one row's codes together (`code_rows`, padded to a multiple
-of eight features), leaves and prediction read one feature's codes together (`code_columns`).
+of eight), leaves and prediction read one feature's codes together (`code_columns`).
 """
 
 from dataclasses import dataclass
@@ -12,16 +12,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sglb import _core
+from sglb.bundles import Bundles
 
 Floats = NDArray[np.float64]
 
 
 class Kind(IntEnum):
-    """Which splits a feature has: code <= b; that, or missing values on the right; code == b."""
+    """Which splits a column has: code <= b; that, or missing values on the right; code == b; the
+    same for b > 0, one of the bundled features.
+    """
 
     NUMBERS = 0
     NUMBERS_OR_MISSING = 1
     LEVELS = 2
+    BUNDLE = 3
 
 
 @dataclass(frozen=True)
@@ -33,12 +37,13 @@ class TrainingSet:
     """
 
     code_columns: NDArray[np.uint8]  # (n_features, n_rows)
-    code_rows: NDArray[np.uint8]  # (n_rows, stride)
-    n_codes: NDArray[np.int32]  # (n_features,)
-    kinds: NDArray[np.uint8]  # (n_features,), how codes may be split: see Kind
+    code_rows: NDArray[np.uint8]  # (n_rows, stride), columns of the search
+    n_codes: NDArray[np.int32]  # of these columns
+    kinds: NDArray[np.uint8]  # how their codes may be split: see Kind
     y: Floats  # (n_rows,)
     weight: Floats | None  # (n_rows,)
     n_copies: int = 1
+    bundles: Bundles | None = None  # how columns of the search are features, if they are not
 
     @classmethod
     def build(
@@ -57,7 +62,7 @@ class TrainingSet:
         `is_level` marks features whose codes are levels without an order. Rows of `n_copies`
         copies lie copy after copy.
         """
-        n_features, n_rows = code_columns.shape
+        n_rows = code_columns.shape[1]
         if n_rows >= 2**31:
             raise ValueError(f"at most {2**31 - 1} rows can be trained on, not {n_rows}")
         n_codes = np.ascontiguousarray(n_codes, dtype=np.int32)
@@ -71,8 +76,17 @@ class TrainingSet:
         kinds = np.where(has_missing, Kind.NUMBERS_OR_MISSING, Kind.NUMBERS).astype(np.uint8)
         if is_level is not None:
             kinds[is_level] = Kind.LEVELS
-        code_rows = np.empty((n_rows, -(-n_features // 8) * 8), dtype=np.uint8)
-        _core.to_rows(code_columns, code_rows, n_threads)
+        two_values = (n_codes == 3) & (kinds == Kind.NUMBERS)
+        bundles = Bundles.find(code_columns, np.flatnonzero(two_values))
+        columns = code_columns
+        if bundles is not None:
+            columns = bundles.columns(code_columns)
+            n_codes = np.concatenate([n_codes[bundles.alone], bundles.n_codes])
+            kinds = np.pad(
+                kinds[bundles.alone], (0, len(bundles.groups)), constant_values=Kind.BUNDLE
+            )
+        code_rows = np.empty((n_rows, -(-len(columns) // 8) * 8), dtype=np.uint8)
+        _core.to_rows(columns, code_rows, n_threads)
         return cls(
             code_columns=code_columns,
             code_rows=code_rows,
@@ -81,6 +95,7 @@ class TrainingSet:
             y=np.ascontiguousarray(y, dtype=np.float64),
             weight=None if weight is None else np.ascontiguousarray(weight, dtype=np.float64),
             n_copies=n_copies,
+            bundles=bundles,
         )
 
     @property

@@ -24,7 +24,7 @@ FLOORS = [
     {"archive", "boosting", "model", "posterior", "settings", "uncertainty"},
     {"callbacks", "ensemble", "losses", "metrics", "samplers", "structure"},
     {"training_set"},
-    {"bins", "categories"},
+    {"bins", "bundles", "categories"},
     {"datasets", "frame", "labels", "tables", "targets"},
     {"_core", "errors", "files"},
 ]

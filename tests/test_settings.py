@@ -289,8 +289,10 @@ def test_structures_of_long_chains_have_more_rows():
 
 
 def test_structures_of_several_outputs_have_twice_the_rows():
-    for n_rows, rows in ((100_000, 100_000), (100_001, 50_597), (1_000_000, 100_000)):
+    for n_rows, rows in ((50_000, 50_000), (100_000, 50_596), (1_000_000, 100_000)):
         assert structure_rows(n_rows, several=True) == rows
+    for n_rows, rows in ((100_000, 100_000), (100_001, 67_472), (1_000_000, 133_352)):
+        assert structure_rows(n_rows, n_steps=1000, several=True) == rows
 
 
 @pytest.mark.parametrize(

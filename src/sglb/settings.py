@@ -352,12 +352,13 @@ def structure_rows(
     Auto takes every row up to 50,000, where drawing costs nearly what it saves; then 80 sqrt(N),
     but at least 25,000 and no more than 50,000 or a fiftieth. It is a third more for a thousand
     steps than for a hundred, as the trees of a long chain have less and less to go by, and twice
-    that for `several` outputs, each of which has few rows that tell about it. Rows are drawn by
-    importance, and other ones for each tree; docs/benchmarks.md shows what fewer or more cost.
+    that for `several` outputs, each of which has few rows that tell about it; in a thousand steps
+    these use every row up to 100,000. Rows are drawn by importance, and other ones for each tree;
+    docs/benchmarks.md shows what fewer or more cost.
     """
     if sample == "auto":
         times = 2 if several else 1
-        if n_rows <= times * 50_000:
+        if n_rows <= 50_000 * min(times, max(1.0, n_steps / 500.0)):
             return n_rows
         some = max(25_000.0, min(80.0 * math.sqrt(n_rows), max(50_000.0, n_rows / 50.0)))
         return min(n_rows, round(times * some * math.pow(max(1.0, n_steps / 100.0), 0.125)))

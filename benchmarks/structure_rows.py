@@ -16,7 +16,7 @@ from benchmarks import page
 from benchmarks.measures import test_loss
 from benchmarks.peers import get_peer, version
 from benchmarks.problems import get_problem
-from sglb.settings import structure_rows
+from sglb.settings import structure_outputs, structure_rows
 
 PROBLEMS = ("rows_100k", "rows_1m", "higgs", "bio", "covertype")
 PEERS = ("hessboost_plain", "lightgbm_quantised")
@@ -25,13 +25,15 @@ SAMPLES = (1.0, 0.5, 0.25, 100_000, 50_000, 25_000, 10_000, "auto")
 MARKS = "<!-- structure rows -->", "<!-- structure rows end -->"
 
 
-def samples_of(n_rows):
-    """(rows, sample) from most to fewest; a number of rows that is there already is left out."""
+def samples_of(problem, n_rows):
+    """((rows, outputs), sample) from most to fewest; what is there already is left out."""
     found = {}
+    n_outputs = problem.n_classes if problem.n_classes > 2 else 1
     for sample in SAMPLES:
-        rows = structure_rows(n_rows, sample)
-        if rows >= min(n_rows, 5_000) and (rows not in found or sample == "auto"):
-            found[rows] = sample
+        rows = structure_rows(n_rows, sample, n_steps=problem.n_trees, several=n_outputs > 1)
+        size = rows, structure_outputs(n_outputs, sample)
+        if rows >= min(n_rows, 5_000) and (size not in found or sample == "auto"):
+            found[size] = sample
     return sorted(found.items(), reverse=True)
 
 
@@ -59,9 +61,11 @@ def table(name, rows=None, trees=None, seeds=2):
         "|--:|--:|--:|",
     ]
     own = get_peer("sglb_langevin")
-    for n, sample in samples_of(len(data.X)):
+    for (n, outputs), sample in samples_of(problem, len(data.X)):
         seconds, loss = fit_time_and_loss(problem, own, data, seeds, structure_sample=sample)
         shown = f"**{n:,}** (auto)" if sample == "auto" else f"{n:,}"
+        if outputs < problem.n_classes and outputs > 1:
+            shown += f", {outputs} outputs"
         lines.append(f"| {shown} | {seconds:.3g} | {loss:.5f} |")
     for library in PEERS:
         if version(library) is not None:

@@ -1,6 +1,7 @@
 """Fit time against test loss, one panel a problem: down and to the left is better."""
 
 from math import ceil
+from textwrap import wrap
 
 from benchmarks.peers import PEERS, get_peer
 from benchmarks.problems import get_problem
@@ -18,6 +19,7 @@ COLOURS = {
 }
 MARKERS = "osD^"
 COLUMNS = 3
+WIDTH = 56  # letters that fit above a panel
 
 
 def style(library):
@@ -45,7 +47,7 @@ def panel(axes, problem, rows, threads):
     axes.xaxis.set_major_formatter("{x:g}")
     axes.xaxis.set_minor_formatter(NullFormatter())
     first, _, rest = heading(problem, threads).removeprefix("Fit: ").partition("; ")
-    axes.set_title(f"{first}\n{rest}", fontsize=8)
+    axes.set_title("\n".join([first, *wrap(rest, WIDTH)]), fontsize=8)
     axes.grid(color="0.9")
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)

@@ -51,7 +51,8 @@ struct RowsObject {
           weight(multiplicity),
           codes(codes_of(code_rows, n_codes, kinds)),
           weights(weights_of(weight, facts, code_rows.shape(0))) {
-        require(columns.shape(1) == rows.shape(0), "code_columns must be (F, N)");
+        require(columns.shape(0) >= n_codes.shape(0) && columns.shape(1) == rows.shape(0),
+                "code_columns must be (F, N), F at least the number of columns searched");
     }
 
     int64_t n_rows() const { return length(code_rows, 0); }

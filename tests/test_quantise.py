@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import reference
 from problems import BLOCK_SIZES, THREADS, WEIGHTS, generators, make_weight, seeds, sizes, steps
+from searching import bounds_of, quantise, sigmas, weightings
 from sglb import _core
-from test_search import bounds_of, quantise, sigmas, weightings
 
 
 def make_draw(rng, kind, gradient, weight, sigma):

@@ -10,7 +10,7 @@ from scipy import stats
 
 import reference
 from problems import THREADS, generators, make_weight, seeds, steps
-from test_search import Search, draw_rows, sigmas, weightings
+from searching import Search, draw_rows, sigmas, weightings
 
 
 @settings(max_examples=200)

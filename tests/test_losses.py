@@ -250,6 +250,31 @@ def test_threads_and_the_wish_for_a_hessian_do_not_change_a_bit(loss, n):
         assert again[2].tobytes() == hessian.tobytes()
 
 
+@pytest.mark.parametrize("scale", [0.0, 1e-3, 1.0, 30.0, 300.0])
+@pytest.mark.parametrize("n", [0, 1, 37, 511, 513, 5000])
+def test_cross_entropy_is_minus_the_log_probability_of_the_class(n, scale):
+    rng = np.random.default_rng(n)
+    for loss in (Logistic(), Softmax(2), Softmax(7)):
+        y, raw = make_targets(loss, n, rng), make_raw(loss, n, rng, scale)
+        scores = raw if raw.ndim == 2 else np.stack([np.zeros(n), raw], axis=1)
+        ours = scores[np.arange(n), y.astype(int)]
+        wanted = np.logaddexp.reduce(scores - ours[:, None], axis=1)
+        np.testing.assert_allclose(loss.loss(y, raw), wanted, rtol=1e-14, atol=3e-15)
+
+
+def test_a_small_logistic_loss_keeps_its_digits():
+    z = np.geomspace(0.1, 700.0, 2001)
+    wanted = np.log1p(np.exp(-z))
+    np.testing.assert_allclose(Logistic().loss(np.ones_like(z), z), wanted, rtol=1e-15)
+
+
+@pytest.mark.parametrize("loss", [Logistic(), Softmax(4)], ids=repr)
+def test_a_score_that_is_no_number_makes_the_cross_entropy_none(loss):
+    y, raw = np.zeros(9), np.zeros((9, loss.n_outputs)).squeeze()
+    raw[3] = np.nan
+    assert np.isnan(loss.loss(y, raw)).tolist() == [False] * 3 + [True] + [False] * 5
+
+
 @every_loss
 def test_a_row_has_the_same_bits_wherever_it_stands(loss):
     """The body of a vector loop and its tail must agree."""

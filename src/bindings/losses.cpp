@@ -46,6 +46,13 @@ void py_link(const std::string& link, double parameter, In<double, 2> raw, Array
                 n_threads);
 }
 
+void py_cross_entropy(In<double, 1> y, In<double, 2> raw, Array<double, 1> out) {
+    require(y.shape(0) == out.shape(0) && y.shape(0) == raw.shape(1) && raw.shape(0) > 0,
+            "y and out must be (N,), raw (K, N)");
+    nb::gil_scoped_release release;
+    cross_entropy(length(raw, 1), length(raw, 0), y.data(), raw.data(), out.data());
+}
+
 }  // namespace
 
 void bind_losses(nb::module_& m) {
@@ -64,6 +71,7 @@ void bind_losses(nb::module_& m) {
           "gradient"_array, "hessian"_array.none(), "n_threads"_a);
     m.def("evaluate", &py_evaluate, "slopes"_a, "subsample"_a, "seed"_a, "step"_a, "gradient"_array,
           "hessian"_array.none());
+    m.def("cross_entropy", &py_cross_entropy, "y"_array, "raw"_array, "out"_array);
     m.def("link", &py_link, "link"_a, "parameter"_a, "raw"_array, "out"_array, "n_threads"_a);
 }
 

@@ -85,6 +85,13 @@ SGLB_INLINE double logarithm(double x) {
            2.0 * s;
 }
 
+// ln(1 + x) for 0 <= x <= 1, to the last digits for small x too: what 1 + x rounds away is added
+// again, as it is, since where 1 + x is not nearly 1 that is less than the result's last digit.
+SGLB_INLINE double logarithm_1p(double x) {
+    const double sum = 1.0 + x;
+    return logarithm(sum) + (x - (sum - 1.0));
+}
+
 // ln x in single precision for positive normal x, within 2e-7 of 1 or of the result.
 SGLB_INLINE float logarithm_single(float x) {
     const uint32_t bits = std::bit_cast<uint32_t>(x);

@@ -255,6 +255,41 @@ SGLB_KERNEL int64_t softmax(const Parameters&, const Rows& rows) {
     return largest;
 }
 
+// log(1 + e^(-m z))
+SGLB_KERNEL void logistic_values(int64_t n, const double* __restrict y,
+                                 const double* __restrict raw, double* __restrict out) {
+    for (int64_t i = 0; i < n; ++i) {
+        const double z = (1.0 - 2.0 * y[i]) * raw[i];
+        // maximum() returns its second argument if that is NaN.
+        out[i] = maximum(0.0, z) + logarithm_1p(exponential(-absolute(z)));
+    }
+}
+
+// Of n <= tile_rows rows.
+SGLB_KERNEL void softmax_values(int64_t n, int64_t stride, int64_t n_outputs,
+                                const double* __restrict y, const double* __restrict raw,
+                                double* __restrict out) {
+    alignas(32) std::array<double, tile_rows> highest_of;
+    alignas(32) std::array<double, tile_rows> total_of;
+    double* __restrict highest = highest_of.data();
+    double* __restrict total = total_of.data();
+    for (int64_t i = 0; i < n; ++i) highest[i] = raw[i];
+    for (int64_t k = 1; k < n_outputs; ++k)
+        for (int64_t i = 0; i < n; ++i) highest[i] = maximum(highest[i], raw[k * stride + i]);
+    for (int64_t i = 0; i < n; ++i) total[i] = 0.0;
+    for (int64_t i = 0; i < n; ++i) out[i] = 0.0;
+    for (int64_t k = 0; k < n_outputs; ++k) {
+        const double label = static_cast<double>(k);
+        const double* __restrict z = raw + k * stride;
+        for (int64_t i = 0; i < n; ++i) {
+            total[i] += exponential(z[i] - highest[i]) + poison(z[i]);
+            out[i] = y[i] == label ? highest[i] - z[i] : out[i];
+        }
+    }
+    // The logarithm of NaN is some number.
+    for (int64_t i = 0; i < n; ++i) out[i] += logarithm(total[i]) + poison(total[i]);
+}
+
 LossKernel::Function find_kernel(std::string_view name) {
     if (name == "squared") return squared;
     if (name == "logistic") return logistic;
@@ -277,6 +312,14 @@ LossKernel find_loss(std::string_view name, LossParameters parameters, int64_t n
     if (n_outputs != 1 && loss.function != softmax)
         throw std::invalid_argument("loss '" + std::string(name) + "' has one output");
     return loss;
+}
+
+void cross_entropy(int64_t n_rows, int64_t n_outputs, const double* y, const double* raw,
+                   double* out) {
+    if (n_outputs == 1) return logistic_values(n_rows, y, raw, out);
+    for (int64_t at = 0; at < n_rows; at += tile_rows)
+        softmax_values(std::min(tile_rows, n_rows - at), n_rows, n_outputs, y + at, raw + at,
+                       out + at);
 }
 
 double loss_gradient(const LossKernel& loss, int64_t n_rows, int64_t n_outputs, const double* y,

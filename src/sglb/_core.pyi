@@ -144,6 +144,12 @@ def gradient(
     Returns the largest absolute gradient, infinity if one is not finite.
     """
 
+def cross_entropy(y: Floats, raw: Floats, out: Floats) -> None:
+    """Minus the log-probability of class y (N,), raw being log-odds (1, N) or scores (K, N).
+
+    OUT out (N,).
+    """
+
 def evaluate(
     slopes: Slopes,
     subsample: float,

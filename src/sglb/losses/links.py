@@ -57,11 +57,13 @@ SIGMOID = Link("sigmoid")
 SOFTMAX = Link("softmax")
 
 
+def cross_entropy(y: Floats, raw: Floats) -> Floats:
+    """Minus the log-probability of class y, raw being log-odds (n_rows,) or (n_rows, n_classes)."""
+    out = np.empty(len(raw))
+    _core.cross_entropy(y, np.ascontiguousarray(np.atleast_2d(raw.T)), out)
+    return out
+
+
 def sigmoid(z: Floats) -> Floats:
     """s(z) = 1 / (1 + exp(-z)). Clipped at 700, where s differs from 0 and 1 by 1e-304."""
     return 1.0 / (1.0 + np.exp(-np.clip(z, -700.0, 700.0)))
-
-
-def softplus(z: Floats) -> Floats:
-    """log(1 + exp(z)), the integral of the sigmoid."""
-    return np.maximum(z, 0.0) + np.log1p(np.exp(-np.abs(z)))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sglb.losses.base import Floats, Loss
-from sglb.losses.links import SIGMOID, Link, softplus
+from sglb.losses.links import SIGMOID, Link, cross_entropy
 from sglb.losses.minimisers import log_odds
 
 
@@ -38,7 +38,7 @@ class Logistic(Loss):
 
     def loss(self, y: Floats, raw: Floats) -> Floats:
         """log(1 + exp(-m z))."""
-        return softplus((1.0 - 2.0 * y) * raw)
+        return cross_entropy(y, raw)
 
     def init(self, y: Floats, weight: Floats | None) -> Floats:
         """Log-odds."""

@@ -6,7 +6,7 @@ from math import log
 import numpy as np
 
 from sglb.losses.base import Floats, Loss
-from sglb.losses.links import SOFTMAX, Link
+from sglb.losses.links import SOFTMAX, Link, cross_entropy
 from sglb.losses.minimisers import class_weights
 
 
@@ -58,11 +58,8 @@ class Softmax(Loss):
         self._require(good, y, f"a whole number in 0..{self.n_classes - 1}")
 
     def loss(self, y: Floats, raw: Floats) -> Floats:
-        """log(sum over k of exp(z_k - z_y))."""
-        chosen = np.take_along_axis(raw, y.astype(np.intp)[:, None], axis=1)[:, 0]
-        highest: Floats = raw.max(axis=1)
-        total: Floats = np.exp(raw - highest[:, None]).sum(axis=1)
-        return np.log(total) + (highest - chosen)
+        """log(sum over k of exp(z_k)) - z_y."""
+        return cross_entropy(y, raw)
 
     def init(self, y: Floats, weight: Floats | None) -> Floats:
         """Log of the classes' shares of the weight."""

@@ -9,11 +9,11 @@ the table to the codes: reading, finding the levels, choosing combinations, orde
 
 import argparse
 import json
-import subprocess
-import sys
 import time
 
 import numpy as np
+
+from benchmarks.process import answer_of
 
 KINDS = ("text, pandas", "category, pandas", "text, polars", "category, polars", "integers, NumPy")
 
@@ -79,11 +79,9 @@ def main():
         return
     print(f"| {options.rows:,} rows, {options.columns} categorical columns | seconds |\n|---|--:|")
     for kind in KINDS:
-        call = [sys.executable, "-m", "benchmarks.encoding", "--kind", kind]
-        call += ["--rows", str(options.rows), "--columns", str(options.columns)]
-        done = subprocess.run(call, capture_output=True, text=True)
-        last = done.stderr.strip().splitlines()[-1:] or ["no answer"]
-        answer = f"{json.loads(done.stdout):.2f}" if done.returncode == 0 else f"failed: {last[0]}"
+        sizes = "--rows", options.rows, "--columns", options.columns
+        seconds, error = answer_of("benchmarks.encoding", "--kind", kind, *sizes)
+        answer = f"failed: {error}" if error else f"{seconds:.2f}"
         print(f"| {kind} | {answer} |", flush=True)
 
 

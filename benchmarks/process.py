@@ -1,7 +1,10 @@
-"""Time and memory of this process."""
+"""Time and memory of this process, and answers of others."""
 
 import ctypes
 import gc
+import json
+import subprocess
+import sys
 import time
 from typing import NamedTuple
 
@@ -42,6 +45,15 @@ def least(call, cost=None, short=SHORT, times=TIMES):
             if again.seconds < best.seconds:
                 best = again._replace(memory=best.memory)
     return best
+
+
+def answer_of(module, *arguments):
+    """What `python -m module arguments` prints, read as JSON, and None; or None and its error."""
+    call = [sys.executable, "-m", module, *map(str, arguments)]
+    done = subprocess.run(call, capture_output=True, text=True)
+    if done.returncode == 0:
+        return json.loads(done.stdout), None
+    return None, (done.stderr.strip().splitlines() or ["no answer"])[-1]
 
 
 def _status(field):

@@ -26,7 +26,7 @@ FLOORS = [
     {"training_set"},
     {"bins", "bundles", "categories"},
     {"datasets", "frame", "labels", "tables", "targets"},
-    {"_core", "errors", "files"},
+    {"_core", "columns", "errors", "files"},
 ]
 
 # Doors between rooms of one floor, one way only.

@@ -12,6 +12,8 @@ import scipy.sparse
 from sklearn.base import BaseEstimator
 
 from sglb import SGLBClassifier, SGLBRegressor
+from sglb.bins import Bins
+from sglb.columns import TOGETHER, Columns
 from sglb.frame import read_features
 
 NAN = float("nan")
@@ -25,7 +27,8 @@ class Reader(BaseEstimator):
 
     def fit(self, X, y=None):
         self.features_ = read_features(self, X, reset=True, categorical=self.categorical)
-        self.values_ = self.features_.values
+        values = self.features_.values
+        self.values_ = values[:] if isinstance(values, Columns) else values
         return self
 
     def read_all(self, X):
@@ -154,6 +157,26 @@ def test_a_table_of_one_type_in_pandas_is_not_copied():
 
 
 @pytest.mark.parametrize(
+    "table", [pl.DataFrame, pa.table, pd.DataFrame], ids=lambda t: t.__module__
+)
+def test_columns_of_a_table_are_read_where_they_lie_and_few_are_copied_at_a_time(table):
+    rng = np.random.default_rng(0)
+    columns = {f"c{i}": rng.normal(size=500).round(1).astype(np.float32) for i in range(11)}
+    columns["c3"] = rng.integers(0, 9, 500)  # of another type, lest pandas holds one block
+    values = Reader().fit(table(columns)).features_.values
+    assert isinstance(values, Columns)
+    sizes = [some.shape[1] for _, some in values.some()]
+    assert max(sizes) <= TOGETHER
+    assert sum(sizes) == 11
+    whole = np.column_stack(list(columns.values()))
+    assert values[:].tolist() == whole.tolist()
+    assert values[7:20:3].tolist() == whole[7:20:3].tolist()
+    apart, together = Bins.fit(values, 20), Bins.fit(whole, 20)
+    assert apart.thresholds.tobytes() == together.thresholds.tobytes()
+    assert apart.encode(values).tobytes() == together.encode(whole).tobytes()
+
+
+@pytest.mark.parametrize(
     "table",
     [
         pd.DataFrame({"i": pd.array([1, None], dtype="Int64"), "b": pd.array([None, True])}),
@@ -220,7 +243,7 @@ TEXT_TABLES = {
 def test_text_and_categories_become_labels_whatever_holds_them(kind):
     features = Reader().fit(TEXT_TABLES[kind]).features_
     assert features.is_categorical.tolist() == [False, True]
-    assert features.values.tolist() == [[1], [2], [3], [4]]
+    assert features.values[:].tolist() == [[1], [2], [3], [4]]
     assert [spelled(column) for column in features.labels] == [TOWNS]
 
 
@@ -370,7 +393,7 @@ def test_a_column_of_numbers_that_became_text_is_refused_by_name():
 
 def test_rows_are_taken_with_their_labels():
     features = Reader().fit(TEXT_TABLES["arrow text"]).features_.take(np.array([0, 3]))
-    assert features.values.tolist() == [[1], [4]]
+    assert features.values[:].tolist() == [[1], [4]]
     assert spelled(features.labels[0]) == ["Rom", "Rom"]
 
 

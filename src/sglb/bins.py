@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sglb import _core
+from sglb.columns import Columns, a_few_at_a_time
 
 # Thresholds are quantiles. From 1,000 rows a bin the rank of each is known to a few hundredths of
 # a bin's share, whatever the number of rows.
@@ -27,14 +28,23 @@ class Bins:
     n_thresholds: NDArray[np.int32]  # (n_features,)
 
     @classmethod
-    def fit(cls, X: NDArray[Any], max_bins: int, *, seed: int = 0, n_threads: int = 1) -> "Bins":
+    def fit(
+        cls, X: NDArray[Any] | Columns, max_bins: int, *, seed: int = 0, n_threads: int = 1
+    ) -> "Bins":
         """Choose thresholds for the columns of X (n_rows, n_features)."""
         n_features = X.shape[1]
         thresholds = np.empty((n_features, max_bins - 1))
         n_thresholds = np.empty(n_features, dtype=np.int32)
-        _core.find_thresholds(
-            X, max_bins, SAMPLE_ROWS_PER_BIN * max_bins, seed, thresholds, n_thresholds, n_threads
-        )
+        for places, some in a_few_at_a_time(X):
+            _core.find_thresholds(
+                some,
+                max_bins,
+                SAMPLE_ROWS_PER_BIN * max_bins,
+                seed,
+                thresholds[places],
+                n_thresholds[places],
+                n_threads,
+            )
         return cls(thresholds, n_thresholds)
 
     @classmethod
@@ -69,8 +79,10 @@ class Bins:
         """Codes of each feature: missing, and one more than there are thresholds."""
         return self.n_thresholds + np.int32(2)
 
-    def encode(self, X: NDArray[Any], n_threads: int = 1) -> NDArray[np.uint8]:
+    def encode(self, X: NDArray[Any] | Columns, n_threads: int = 1) -> NDArray[np.uint8]:
         """Return the codes of X (n_rows, n_features) by columns, (n_features, n_rows)."""
         columns = np.empty((X.shape[1], X.shape[0]), dtype=np.uint8)
-        _core.encode(X, self.thresholds, self.n_thresholds, columns, n_threads)
+        for places, some in a_few_at_a_time(X):
+            thresholds, n_thresholds = self.thresholds[places], self.n_thresholds[places]
+            _core.encode(some, thresholds, n_thresholds, columns[places], n_threads)
         return columns

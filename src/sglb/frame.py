@@ -9,6 +9,7 @@ welcome.
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from sklearn.utils import assert_all_finite, check_array
 from sklearn.utils.validation import validate_data
 
+from sglb.columns import Columns
 from sglb.labels import LabelColumn, of_array, of_objects, of_series
 
 Array = NDArray[Any]
@@ -36,7 +38,7 @@ READY_DTYPES = frozenset(np.dtype(kind) for kind in ("?", *"bhilBHIL", "f", "d")
 class Features:
     """A table as read: its numeric columns side by side, its categorical columns one by one."""
 
-    values: Array  # (n_rows, n_numeric)
+    values: Any  # (n_rows, n_numeric), an array, or Columns in fit
     labels: tuple[LabelColumn, ...]
     is_categorical: Mask  # (n_columns,)
 
@@ -64,6 +66,8 @@ def read_features(estimator: Any, X: Any, *, reset: bool, categorical: Any = Non
         features = _read_array(estimator, X, reset, categorical)
     else:
         features = _read_frame(estimator, frame, reset, categorical)
+    if isinstance(features.values, Columns):  # are in order, see _numbers()
+        return features if reset else features.take(slice(None))
     values = _readable(features.values)
     names = getattr(estimator, "feature_names_in_", None)
     places = np.flatnonzero(~features.is_categorical)
@@ -182,13 +186,15 @@ def _read_frame(estimator: Any, frame: Any, reset: bool, categorical: Any) -> Fe
             raise ValueError(
                 f"column {names[place]!r} is of type {column.dtype}, not a number; {NAME_IT}"
             )
-    values = check_array(
-        _numbers(frame, [column for column, skip in zip(columns, mask, strict=True) if not skip]),
+    numeric = [column for column, skip in zip(columns, mask, strict=True) if not skip]
+    check_array(  # all that is left to check is the shape
+        np.broadcast_to(np.float32(0.0), (len(frame), len(numeric))),
         input_name="X",
         estimator=estimator,
         ensure_min_features=0 if mask.any() else 1,
         **_checks(reset),
     )
+    values = _numbers(frame, numeric)
     labels = tuple(_labels(columns[place]) for place in np.flatnonzero(mask))
     return Features(values, labels, mask)
 
@@ -256,27 +262,25 @@ def _place_of(one: Any, names: list[Any] | None, n_columns: int) -> int:
     return one
 
 
-def _numbers(frame: Any, series: list[Any]) -> Array:
-    """Return columns of a frame side by side, in the narrowest type that holds them all."""
-    alike = len(series) == len(frame.columns) and len({one.dtype for one in series}) == 1
-    if alike and frame.implementation.is_pandas():  # one block of memory, no copy
-        values: Array = frame.to_numpy()
-        if values.dtype.kind in "biuf" and not _has_whole_nulls(series[0].dtype, values):
-            return values
-    columns = [_column(one) for one in series]
-    if not columns:
-        return np.empty((len(frame), 0))
-    # Column by column is how frames lie in memory and how the kernels read.
-    dtype = np.result_type(*(column.dtype for column in columns))
-    table = np.empty((len(frame), len(columns)), dtype=dtype, order="F")
-    for place, column in enumerate(columns):
-        table[:, place] = column
-    return table
+def _numbers(frame: Any, series: list[Any]) -> Array | Columns:
+    """Return columns of a frame in the narrowest type that holds them all, without infinity."""
+    if frame.implementation.is_pandas() and len(series) == len(frame.columns):
+        held = set(frame.to_native().dtypes)
+        if len(held) == 1 and _is_plain(held.pop()):  # one block of memory, no copy
+            block: Array = frame.to_numpy()
+            return block
+    dtypes = [np.dtype(np.float64)] if not series else []
+    for one in series:
+        column = _column(one)
+        _refuse_infinity(column[:, None], [repr(one.name)])
+        dtypes.append(column.dtype)
+    readers = [partial(_column, one) for one in series]
+    return Columns(len(frame), readers, _readable_dtype(np.result_type(*dtypes)))
 
 
-def _has_whole_nulls(dtype: Any, values: Array) -> bool:
-    """Whether whole numbers or booleans became floats: they have nulls."""
-    return not dtype.is_float() and values.dtype.kind == "f"
+def _is_plain(dtype: Any) -> bool:
+    """Whether numbers are held as NumPy holds them, without nulls."""
+    return isinstance(dtype, np.dtype) and dtype.kind in "biuf"
 
 
 def _column(series: Any) -> Array:
@@ -313,10 +317,15 @@ def _readable(values: Array) -> Array:
     A field of packed records does not lie where its type must lie, and its rows are no whole number
     of values apart: it is copied.
     """
-    dtype = values.dtype.newbyteorder("=")
+    return values.astype(_readable_dtype(values.dtype), copy=not values.flags.aligned)
+
+
+def _readable_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return the type of the kernels that holds what `dtype` holds."""
+    dtype = dtype.newbyteorder("=")
     if dtype.kind == "f" and dtype not in (np.float32, np.float64):
-        dtype = np.dtype(np.float32 if dtype.itemsize < 4 else np.float64)
-    return values.astype(dtype, copy=not values.flags.aligned)
+        return np.dtype(np.float32 if dtype.itemsize < 4 else np.float64)
+    return dtype
 
 
 def _refuse_infinity(values: Array, columns: Any) -> None:

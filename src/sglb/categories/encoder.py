@@ -74,9 +74,9 @@ class Encoder:
         self.max_bins, self.seed, self.n_threads = max_bins, seed, n_threads
         self.n_rows = len(features)
         self.is_categorical = features.is_categorical
-        vocabularies = [Vocabulary.fit(column) for column in features.labels]
-        pairs = zip(vocabularies, features.labels, strict=True)
-        self.levels = np.array([vocabulary.levels(column) for vocabulary, column in pairs])
+        learned = [Vocabulary.fit(column) for column in features.labels]
+        vocabularies = [vocabulary for vocabulary, _ in learned]
+        self.levels = np.array([levels for _, levels in learned])
         self.n_levels = np.array([one.n_levels for one in vocabularies], dtype=np.int64)
         self.has_many = self.n_levels > max_bins
         # A column that names its rows says nothing of other rows: none of its levels is kept.

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import compress
+from operator import ne
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,13 +27,23 @@ class Vocabulary:
     has_missing: bool
 
     @classmethod
-    def fit(cls, column: LabelColumn) -> "Vocabulary":
-        """Learn the levels that rows of a column have; labels that no row has do not count."""
+    def fit(cls, column: LabelColumn) -> "tuple[Vocabulary, NDArray[np.int32]]":
+        """Learn the levels that rows of a column have; return the level number of each row, too.
+
+        Labels that no row has do not count.
+        """
         there = np.zeros(len(column.labels) + 1, dtype=bool)  # the last for index -1
         there[column.index] = True
-        labels = [*column.labels, None]
-        found = {labels[place] for place in np.flatnonzero(there)}
-        return cls(tuple(sorted(label for label in found if label is not None)), None in found)
+        places = np.flatnonzero(there[:-1]).tolist()
+        named = {place: label for place in places if (label := column.labels[place]) is not None}
+        ordered = sorted(named, key=named.__getitem__)
+        labels = [named[place] for place in ordered]
+        is_new = [True, *map(ne, labels[1:], labels)][: len(labels)]  # a label may be there twice
+        kept = tuple(compress(labels, is_new))
+        numbers = np.full(len(there), len(kept), dtype=np.int32)
+        numbers[ordered] = np.cumsum(is_new, dtype=np.int32) - 1
+        has_missing = bool(there[-1]) or len(named) < len(places)
+        return cls(kept, has_missing), numbers[column.index]
 
     @property
     def n_levels(self) -> int:
@@ -57,7 +69,3 @@ class Vocabulary:
         numbers = self.numbers
         known = [numbers.get(label, -1) for label in (*column.labels, None)]
         return np.array(known, dtype=np.int32)
-
-    def levels(self, column: LabelColumn) -> NDArray[np.int32]:
-        """Return the level number of each row."""
-        return self.lookup(column)[column.index]

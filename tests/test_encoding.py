@@ -157,6 +157,19 @@ def test_a_column_of_one_level_changes_nothing(column):
     assert model.feature_importances_.tolist() == [1.0, 0.0]
 
 
+@pytest.mark.parametrize(("n_rows", "by_level"), [(5_000, True), (4_999, False)])
+def test_a_column_of_many_levels_is_split_by_level_where_these_have_rows(n_rows, by_level):
+    level = np.arange(n_rows) % 100
+    found = coded(labelled([f"l{number}" for number in level]), level % 2, max_bins=64)
+    assert (found.encoding.level_columns == (0,)) == by_level
+    assert found.n_copies == (1 if by_level else 4)
+    if by_level:
+        assert found.columns[0].max() == 100
+        fresh = values_of(found.encoding, labelled(["l99", "new", None]))[:, 0]
+        assert fresh[0] == found.encoding.vocabularies[0].labels.index("l99")
+        assert np.isnan(fresh[1:]).all()
+
+
 def test_combinations_are_found_that_single_columns_cannot_express():
     rng = np.random.default_rng(3)
     a, b = rng.integers(0, 100, 6000), rng.integers(0, 20, 6000)
@@ -179,7 +192,9 @@ def test_gains_go_to_the_columns_of_the_table_and_a_combination_shares_its_own()
         labelled(towns(40, 8), towns(40, 9, 1), ["u", "v"] * 20).labels,
         np.array([True, False, True, True]),
     )
-    encoder = Encoder(features, np.ones((1, 40)), None, unit=1.0, max_bins=4, seed=0, n_threads=1)
+    encoder = Encoder(
+        features, np.ones((1, 40)), None, unit=1.0, most_levels=4, many=4, seed=0, n_threads=1
+    )
     encoder.single()
     encoder.combined([(0, 1), (0, 1, 2)])
     encoding = encoder.encoding()
@@ -198,7 +213,8 @@ def test_a_combination_with_an_unseen_member_or_a_new_pair_has_the_mean():
         np.array([[1.0, 0, 1, 0, 0, 1]]),
         None,
         unit=1.0,
-        max_bins=4,
+        most_levels=4,
+        many=4,
         seed=0,
         n_threads=1,
     )
@@ -426,7 +442,9 @@ def test_training_and_fresh_rows_have_statistics_of_one_law():
     rate = rng.random(5000)
     y = (rng.random(42_000) < rate[level]).astype(float)
     features = labelled([f"l{number}" for number in level[:40_000]])
-    encoder = Encoder(features, y[None, :40_000], None, unit=1.0, max_bins=64, seed=0, n_threads=1)
+    encoder = Encoder(
+        features, y[None, :40_000], None, unit=1.0, most_levels=64, many=64, seed=0, n_threads=1
+    )
     part, _ = encoder.single()
     fresh = values_of(encoder.encoding(), labelled([f"l{number}" for number in level[40_000:]]))
     codes = part.bins.encode(fresh[:, :1])[0].astype(float)

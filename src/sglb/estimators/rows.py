@@ -19,7 +19,7 @@ from sglb.ensemble import Ensemble
 from sglb.frame import Features
 from sglb.losses import Loss, UserLoss, get_loss
 from sglb.samplers import Plain
-from sglb.settings import Size, auto_l2
+from sglb.settings import Size
 from sglb.structure import GreedySearch
 from sglb.training_set import TrainingSet, weight_unit
 
@@ -34,9 +34,12 @@ CHOICE_ROWS = 100_000
 QUICK_STEPS = 60
 QUICK_DEPTH = 4
 QUICK_RATE = 0.15
+QUICK_L2 = 3.0
 
-# Columns of more levels become means of the target: one level against all others says too little.
-MOST_LEVELS = 64
+# Columns of more levels become means of the target; these can be told apart in one byte.
+MOST_LEVELS = 254
+# A column of more levels is worth combining with others: its levels are too many for a tree.
+MANY_LEVELS = 64
 
 CHAIN_ROLE = 6  # of the noise: seeds of further chains
 
@@ -134,7 +137,8 @@ def encode_rows(rows: Rows, max_bins: int, seed: int, n_threads: int) -> Coded:
         statistic_targets(rows.target, None if rows.classes is None else len(rows.classes)),
         rows.weight,
         unit=weight_unit(rows.weight),
-        max_bins=min(max_bins, MOST_LEVELS),
+        most_levels=MOST_LEVELS if max_bins >= MANY_LEVELS else max_bins,
+        many=min(max_bins, MANY_LEVELS),
         seed=seed,
         n_threads=n_threads,
     )
@@ -176,7 +180,7 @@ def _combinations(
     )
     words = np.empty((1, 4), dtype=np.uint32)
     _core.words(seed, 0, CHAIN_ROLE, 0, 0, words)
-    l2 = auto_l2("newton") * encoder.unit
+    l2 = QUICK_L2 * encoder.unit
     rule = GreedySearch(
         QUICK_DEPTH,
         l2=l2,
@@ -202,7 +206,7 @@ def _combinations(
         encoder.n_levels,
         np.ascontiguousarray(residuals),
         weight,
-        many=encoder.max_bins,
+        many=encoder.many,
         unit=encoder.unit,
         n_threads=n_threads,
     )

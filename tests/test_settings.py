@@ -148,7 +148,7 @@ def test_noise_and_shrinking_are_larger_for_losses_with_many_optima():
 
 
 def test_the_temperature_of_a_regression_follows_the_scale_of_the_target():
-    assert settings(SQUARED, square=1e-8).temperature == pytest.approx(1e-13)
+    assert settings(SQUARED, square=1e-8).temperature == pytest.approx(1e-14)
     assert settings(get_loss("cauchy"), square=4.0).temperature == pytest.approx(4e-3)
     assert settings(LOGISTIC, square=1e-8).temperature == 1e-5
     assert settings(SQUARED, square=1e-8, temperature=1.0).temperature == 1.0
@@ -257,16 +257,34 @@ def test_structure_rows_are_all_of_few_and_some_of_many(n_rows, sample, rows):
 
 
 @pytest.mark.parametrize(
-    ("loss", "n_rows", "depth"),
+    ("loss", "n_rows", "n_columns", "depth"),
     [
-        (LOGISTIC, 10**6, 6),
-        (get_loss("softmax", n_classes=3), 100, 8),
-        (SQUARED, 999, 6),
-        (SQUARED, 1000, 8),
+        (LOGISTIC, 10**6, 11, 6),
+        (LOGISTIC, 9_999, 10, 6),
+        (LOGISTIC, 10_000, 10, 8),
+        (SLA, 10_000, 10, 6),
+        (get_loss("softmax", n_classes=3), 100, 50, 8),
+        (SQUARED, 999, 5, 6),
+        (SQUARED, 1000, 50, 8),
     ],
 )
-def test_depth_follows_from_the_task_and_the_number_of_rows(loss, n_rows, depth):
-    assert settings(loss, n_rows, float(n_rows)).max_depth == depth
+def test_depth_follows_from_the_task_and_the_size_of_the_table(loss, n_rows, n_columns, depth):
+    size = Size(n_rows, float(n_rows), n_columns=n_columns)
+    assert resolve(DEFAULTS, loss, size).max_depth == depth
+
+
+@pytest.mark.parametrize(
+    ("loss", "n_rows", "unit", "l2"),
+    [
+        (LOGISTIC, 100, 1.0, 3.0),
+        (SQUARED, 999, 1.0, 1.0),
+        (SQUARED, 999, 0.5, 0.5),
+        (SQUARED, 1000, 1.0, 3.0),
+        (get_loss("huber"), 100, 1.0, 0.0),
+    ],
+)
+def test_l2_follows_from_the_leaves_and_the_number_of_numbers(loss, n_rows, unit, l2):
+    assert settings(loss, n_rows, n_rows * unit, unit=unit).l2 == l2
 
 
 @pytest.mark.parametrize(

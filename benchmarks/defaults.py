@@ -1,107 +1,130 @@
-"""The evidence behind "auto": test loss when one setting at a time is moved.
+"""The evidence behind "auto": test loss when a setting is moved.
 
-    python -m benchmarks.defaults [--quick]
+    python -m benchmarks.defaults
+    python -m benchmarks.defaults --tables electricity,amazon --splits 6 max_depth=7 max_depth=8
+    python -m benchmarks.defaults --tables uci_energy temperature=*.1,l2_regularization=1
 
-Each table is split 65/15/20 at random; the chain stops early on the 15 % and is scored on the 20 %.
-Printed is the test loss relative to the automatic setting, in percent (below 0 is better than
-auto), the mean over tables of one task. Categorical columns are left out. Needs SGLB_DATA.
+The protocol is that of `benchmarks.quality`, on other splits of the same tables: its splits are 0,
+1, ..., these 1000, 1001, ...: what is chosen here can be checked there. A move is settings with
+commas between; *2 is twice what "auto" chose. Printed is the test loss relative to that of "auto",
+in percent (below 0 is better), the mean over the splits, and the time relative to that of "auto".
+Needs SGLB_DATA.
 """
 
 import argparse
+import ast
+import sys
 
 import numpy as np
 
+from benchmarks.process import timed
+from benchmarks.quality.protocol import MAX_ROUNDS, PATIENCE
+from benchmarks.quality.scores import scores
+from benchmarks.quality.worker import parts_of
 from sglb import SGLBClassifier, SGLBRegressor
 from sglb.datasets import load_table
 
-TABLES = {
-    "binary": ["credit_default", "electricity", "higgs_26k", "adult"],
-    "multiclass": ["poker_100k", "kdd09_all3_20k230f"],
-    "regression": ["california_housing", "uci_kin8nm", "uci_power", "diamonds", "uci_protein"],
-}
-MOST_ROWS = 20_000
-SPLITS = 1
-
-MOVES = {
-    "auto": {},
-    "learning_rate / 2": {"learning_rate": lambda auto: auto.learning_rate_ / 2},
-    "learning_rate * 2": {"learning_rate": lambda auto: min(auto.learning_rate_ * 2, 1.0)},
-    "gradient leaves": {"leaf_method": "gradient"},
-    "temperature 0": {"temperature": 0.0},
-    "temperature * 10": {"temperature": lambda auto: auto.temperature_ * 10},
-    "temperature * 100": {"temperature": lambda auto: auto.temperature_ * 100},
-    "shrink_rate 0": {"shrink_rate": 0.0},
-    "shrink_rate 1e-3": {"shrink_rate": 1e-3},
-    "shrink_rate 1e-2": {"shrink_rate": 1e-2},
-    "l2 0": {"l2_regularization": 0.0},
-    "l2 1": {"l2_regularization": 1.0},
-    "l2 10": {"l2_regularization": 10.0},
-    "random_strength 0.5": {"random_strength": 0.5},
-    "init zero": {"init": "zero"},
-    "depth - 2": {"max_depth": lambda auto: auto.ensemble_.max_depth - 2},
-    "depth + 1": {"max_depth": lambda auto: auto.ensemble_.max_depth + 1},
-    "64 bins": {"max_bins": 64},
-    "254 bins": {"max_bins": 254},
-    "half of the rows for the structure": {"structure_sample": 0.5},
-}
+FIRST_SPLIT = 1000
+TABLES = (
+    "credit_default,electricity,higgs_26k,adult,amazon,kdd09_upselling_50k45f,"
+    "kdd09_all3_20k230f,california_housing,uci_kin8nm,uci_power,diamonds,uci_energy,uci_concrete"
+)
+MOVES = (
+    "learning_rate=*.5",
+    "learning_rate=*2",
+    "leaf_method='gradient'",
+    "temperature=0",
+    "temperature=*.1",
+    "temperature=*10",
+    "temperature=*100",
+    "shrink_rate=0",
+    "shrink_rate=1e-3",
+    "l2_regularization=1",
+    "l2_regularization=10",
+    "random_strength=.5",
+    "init='zero'",
+    "max_depth=5",
+    "max_depth=6",
+    "max_depth=7",
+    "max_depth=8",
+    "max_depth=9",
+    "max_bins=64",
+    "max_bins=254",
+    "structure_sample=.5",
+)
 
 
-def numeric_rows(name, split):
-    table = load_table(name)
-    X = table.X.to_pandas().select_dtypes("number").to_numpy(dtype=np.float32)
-    order = np.random.default_rng(split).permutation(len(X))[:MOST_ROWS]
-    y = np.asarray(table.y)[order]
-    ends = np.cumsum([int(0.65 * len(order)), int(0.15 * len(order))])
-    return list(zip(np.split(X[order], ends), np.split(y, ends), strict=True))
+def parse_move(text):
+    """Settings of a move, name -> value or, where it is relative to auto, a function of that."""
+    settings = {}
+    for one in text.split(","):
+        name, _, value = one.partition("=")
+        if value.startswith("*"):
+            factor = float(value[1:])
+            settings[name] = lambda auto, factor=factor: factor * auto
+        else:
+            settings[name] = ast.literal_eval(value)
+    return settings
 
 
-def test_loss(model, X, y):
-    target = y if hasattr(model, "predict_proba") is False else np.searchsorted(model.classes_, y)
-    return float(model.loss_.loss(target.astype(float), model.predict_raw(X)).mean())
+def fit(table, parts, seed, max_rounds, settings):
+    """The model, its test loss and the seconds of its fit."""
+    train, valid, test = parts
+    kind = SGLBRegressor if table.task == "regression" else SGLBClassifier
+    model = kind(
+        n_estimators=max_rounds, early_stopping_rounds=PATIENCE, random_state=seed, **settings
+    )
+    watched = (valid.X, valid.y) if valid.weight is None else (valid.X, valid.y, valid.weight)
+    model, cost = timed(
+        lambda: model.fit(train.X, train.y, sample_weight=train.weight, eval_set=[watched])
+    )
+    prediction = (
+        model.predict(test.X) if table.task == "regression" else model.predict_proba(test.X)
+    )
+    return model, scores(table.task, test.y, prediction, test.weight)["loss"], cost.seconds
 
 
-def fit(task, settings, parts):
-    kind = SGLBRegressor if task == "regression" else SGLBClassifier
-    model = kind(n_estimators=1000, early_stopping_rounds=50, random_state=0, **settings)
-    (X, y), valid, test = parts
-    if task == "regression":  # squared loss in units of the target's spread
-        y, valid, test = ((part - y.mean()) / y.std() for part in (y, valid[1], test[1]))
-        valid, test = (parts[1][0], valid), (parts[2][0], test)
-    model.fit(X, y, eval_set=[valid])
-    return model, test_loss(model, *test)
-
-
-def moved(settings, auto):
-    """The settings of a move; some are relative to what "auto" chose."""
-    return {key: value(auto) if callable(value) else value for key, value in settings.items()}
-
-
-def changes(task, parts):
-    """Test loss of each move relative to auto, in percent."""
-    auto, base = fit(task, {}, parts)
-    losses = {
-        move: fit(task, moved(settings, auto), parts)[1]
-        for move, settings in MOVES.items()
-        if settings
-    }
-    return {"auto": 0.0} | {move: 100.0 * (loss / base - 1.0) for move, loss in losses.items()}
+def compare(table, seed, max_rows, max_rounds, moves):
+    """Change of the loss in percent and time relative to auto, a pair for each move."""
+    parts = parts_of(table, seed, max_rows)
+    auto, loss, seconds = fit(table, parts, seed, max_rounds, {})
+    found = []
+    for move in moves:
+        settings = {
+            name: value(getattr(auto, f"{name}_")) if callable(value) else value
+            for name, value in move.items()
+        }
+        _, moved, time = fit(table, parts, seed, max_rounds, settings)
+        found.append((100.0 * (moved / loss - 1.0), time / seconds))
+    return found
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="one table a task")
-    quick = parser.parse_args().quick
-    found = {}
-    for task, names in TABLES.items():
-        runs = [
-            changes(task, numeric_rows(name, split))
-            for name in (names[:1] if quick else names)
-            for split in range(SPLITS)
-        ]
-        found[task] = {move: np.mean([run[move] for run in runs]) for move in MOVES}
-    print("| moved | " + " | ".join(TABLES) + " |\n|---|" + "---|" * len(TABLES))
-    for move in MOVES:
-        print(f"| {move} | " + " | ".join(f"{found[task][move]:+.2f}" for task in TABLES) + " |")
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    add = parser.add_argument
+    add("moves", nargs="*", metavar="MOVE", help="settings=values; without it, a list of moves")
+    add("--tables", default=TABLES, help="with commas between")
+    add("--splits", type=int, default=2, help="of each table (2)")
+    add("--max-rows", type=int, default=20_000, help="cut tables to so many rows (20,000)")
+    add("--max-rounds", type=int, default=MAX_ROUNDS, help=f"({MAX_ROUNDS:,})")
+    options = parser.parse_args()
+    names, texts = options.tables.split(","), options.moves or list(MOVES)
+    try:
+        moves = [parse_move(text) for text in texts]
+    except (ValueError, SyntaxError) as error:
+        parser.error(f"a move is name=value, a value a number, 'text' or *number: {error}")
+    found = np.empty((len(moves), len(names), 2))
+    for place, name in enumerate(names):
+        print(f"{name} ({place + 1} of {len(names)})", file=sys.stderr)
+        table = load_table(name)
+        seeds = range(FIRST_SPLIT, FIRST_SPLIT + options.splits)
+        runs = [compare(table, seed, options.max_rows, options.max_rounds, moves) for seed in seeds]
+        found[:, place] = np.mean(runs, axis=0)
+    print("| moved | " + " | ".join([*names, "mean", "time"]) + " |")
+    print("|---|" + "--:|" * (len(names) + 2))
+    for text, (changes, times) in zip(texts, found.transpose(0, 2, 1), strict=True):
+        cells = [f"{change:+.2f}" for change in (*changes, changes.mean())]
+        print(f"| {text} | " + " | ".join([*cells, f"{times.mean():.2f}"]) + " |")
 
 
 if __name__ == "__main__":

@@ -170,6 +170,13 @@ def test_a_column_of_many_levels_is_split_by_level_where_these_have_rows(n_rows,
         assert np.isnan(fresh[1:]).all()
 
 
+def test_in_regression_only_two_levels_are_split_by_level():
+    few, two = ["a", "b", "c", "d"] * 25, ["u", "v"] * 50
+    found = coded(labelled(few, two), np.arange(100.0), max_bins=64, classes=None)
+    assert found.encoding.level_columns == (1,)
+    assert [table.members for table in found.encoding.tables] == [(0,)]
+
+
 def test_combinations_are_found_that_single_columns_cannot_express():
     rng = np.random.default_rng(3)
     a, b = rng.integers(0, 100, 6000), rng.integers(0, 20, 6000)

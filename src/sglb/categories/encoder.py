@@ -30,11 +30,6 @@ MOST_COPIED_ROWS = 800_000
 # 64 bins changed the test log loss of four tables by +.1, +.2, +.1 and -.1 %: nothing to pay for.
 STATISTIC_BINS = 32
 
-# A column of more than `many` levels is still split by level if these have so many rows on average.
-# Against means of the target that changed the test log loss of flights_2001_3m by -.4 %, of kick by
-# 0 and of amazon by -.7 %, where levels have 84 rows and more.
-ROWS_PER_LEVEL = 50
-
 # One statistic a class, for so many classes, the most frequent ones. A level's share of a rare
 # class is mostly noise, and every statistic is a column to search.
 MOST_CLASSES = 16
@@ -85,7 +80,7 @@ class Encoder:
         vocabularies = [vocabulary for vocabulary, _ in learned]
         self.levels = np.array([levels for _, levels in learned])
         self.n_levels = np.array([one.n_levels for one in vocabularies], dtype=np.int64)
-        self.has_many = self.n_levels > self.most_equal
+        self.has_many = self.n_levels > most_levels
         # A column that names its rows says nothing of other rows: none of its levels is kept.
         self.names_rows = self.has_many & (self.n_levels == self.n_rows)
         self.has_many &= ~self.names_rows
@@ -103,11 +98,6 @@ class Encoder:
         for copy, order in enumerate(self.orders):
             _core.permutation(seed, copy, order)
         self.tables: list[Table] = []
-
-    @property
-    def most_equal(self) -> int:
-        """Levels up to which a column is split by level."""
-        return max(self.many, min(self.most_levels, self.n_rows // ROWS_PER_LEVEL))
 
     @property
     def level_columns(self) -> tuple[int, ...]:
@@ -155,7 +145,7 @@ class Encoder:
     def _level_part(self, columns: list[int]) -> Part:
         levels = self.levels[columns]
         levels[self.names_rows[columns]] = -1
-        bins = Bins.of_levels(self.n_levels[columns].tolist(), self.most_equal)
+        bins = Bins.of_levels(self.n_levels[columns].tolist(), self.most_levels)
         return Part(np.tile((levels + 1).astype(np.uint8), self.n_copies), bins, True)
 
     def _statistic_parts(

@@ -36,10 +36,15 @@ QUICK_DEPTH = 4
 QUICK_RATE = 0.15
 QUICK_L2 = 3.0
 
-# Columns of more levels become means of the target; these can be told apart in one byte.
-MOST_LEVELS = 254
-# A column of more levels is worth combining with others: its levels are too many for a tree.
+# Columns that are split one level against the others; those of more levels become means of the
+# target. A class: up to 64 levels, and up to what a byte holds where levels have so many rows on
+# average. Against means from 65 levels on that changed the test log loss of flights_2001_3m by
+# -.4 %, of kick by 0 and of amazon by -.7 %, whose levels have 84 rows and more. A number: levels
+# have an order by their means, which saves splits; -1.4 % of the test error of diamonds.
 MANY_LEVELS = 64
+MOST_LEVELS = 254
+ROWS_PER_LEVEL = 50
+LEVELS_FOR_NUMBERS = 2
 
 CHAIN_ROLE = 6  # of the noise: seeds of further chains
 
@@ -125,6 +130,15 @@ class Coded(NamedTuple):
         )
 
 
+def most_levels(rows: Rows, max_bins: int) -> int:
+    """Return up to how many levels a column is split by level."""
+    if rows.classes is None:
+        return LEVELS_FOR_NUMBERS
+    if max_bins < MANY_LEVELS:
+        return max_bins
+    return max(MANY_LEVELS, min(MOST_LEVELS, len(rows.target) // ROWS_PER_LEVEL))
+
+
 def encode_rows(rows: Rows, max_bins: int, seed: int, n_threads: int) -> Coded:
     """Choose bins, levels, statistics and combinations; return the rows as codes."""
     values = rows.features.values
@@ -137,7 +151,7 @@ def encode_rows(rows: Rows, max_bins: int, seed: int, n_threads: int) -> Coded:
         statistic_targets(rows.target, None if rows.classes is None else len(rows.classes)),
         rows.weight,
         unit=weight_unit(rows.weight),
-        most_levels=MOST_LEVELS if max_bins >= MANY_LEVELS else max_bins,
+        most_levels=most_levels(rows, max_bins),
         many=min(max_bins, MANY_LEVELS),
         seed=seed,
         n_threads=n_threads,

@@ -164,3 +164,20 @@ def test_the_scenarios_run():
 
     for scenario in SCENARIOS.values():
         scenario()
+
+
+def test_samples_are_added_up_by_kernel_and_by_function():
+    from benchmarks.kernels.shares import read
+
+    report = """\
+# Samples: 5K of event 'cpu-clock'
+    41.20%  _core.cpython-311-x86_64-linux-gnu.so  [.] sglb::build_histogram(long) [clone .default]
+    10.30%  _core.cpython-311-x86_64-linux-gnu.so  [.] sglb::Histogram::build(int)
+     8.00%  libc.so.6                              [.] __memset_evex
+     0.50%  [kernel.kallsyms]                      [k] clear_page_erms
+"""
+    kernels, functions = read(report)
+    assert kernels["histogram"] == pytest.approx(51.5)
+    assert kernels["outside"] == pytest.approx(8.5)
+    assert functions["build_histogram"] == pytest.approx(41.2)
+    assert functions["outside: clear_page_erms"] == pytest.approx(0.5)

@@ -104,7 +104,8 @@ def main():
     options = parser.parse_args()
     if options.core:
         load_core(options.core)
-        print(json.dumps(fit_for(options.seconds, options.problem, options.threads, options.control)))
+        found = fit_for(options.seconds, options.problem, options.threads, options.control)
+        print(json.dumps(found))
         return
     try:
         found, kernels, functions = measure(options)

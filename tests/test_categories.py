@@ -10,6 +10,8 @@ from problems import SMALL_SIZES, THREADS, generators, seeds, sizes
 from sglb import _core
 from sglb.bins import Bins
 from sglb.categories.combinations import choose_combinations
+from sglb.categories.vocabulary import Vocabulary
+from sglb.labels import LabelColumn
 
 some_sizes = st.sampled_from(SMALL_SIZES[1:])
 
@@ -235,3 +237,12 @@ def test_a_combination_with_too_many_possible_levels_is_no_candidate():
     levels = np.zeros((2, 100), dtype=np.int32)
     huge = np.array([1 << 31, 1 << 31])
     assert choose_combinations(levels, huge, np.ones((1, 100)), None, many=64) == []
+
+
+def test_a_label_that_a_column_lists_twice_is_one_level():
+    column = LabelColumn(np.array([0, 1, 2, 3, -1], dtype=np.int32), ["b", "a", "b", None, "idle"])
+    vocabulary, levels = Vocabulary.fit(column)
+    assert vocabulary.labels == ("a", "b")
+    assert vocabulary.has_missing
+    assert levels.tolist() == [1, 0, 1, 2, 2]
+    assert vocabulary.lookup(column)[column.index].tolist() == levels.tolist()

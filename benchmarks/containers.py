@@ -6,13 +6,12 @@ A line is one process: a fit of 20 trees on float32 columns, its seconds and its
 above what was there before, the table included there. The models must be the same to the last bit.
 """
 
-import argparse
 import hashlib
-import json
 
 import numpy as np
 
-from benchmarks.process import answer_of, timed_with_memory
+from benchmarks.kinds import measured
+from benchmarks.process import timed_with_memory
 
 
 def _pandas(columns):
@@ -73,20 +72,9 @@ def measure(name, n_rows, n_columns):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--columns", type=int, default=28)
-    parser.add_argument("--container", help=argparse.SUPPRESS)  # of one process
-    options = parser.parse_args()
-    if options.container:
-        print(json.dumps(measure(options.container, options.rows, options.columns)))
-        return
-    print(f"| {options.rows:,} rows, {options.columns} columns | seconds | MB above the table |")
-    print("|---|--:|--:|")
+    columns = {"what": "columns", "n_columns": 28, "heads": ["seconds", "MB above the table"]}
     models = set()
-    for name in CONTAINERS:
-        sizes = "--rows", options.rows, "--columns", options.columns
-        answer, error = answer_of("benchmarks.containers", "--container", name, *sizes)
+    for name, answer, error in measured("benchmarks.containers", measure, CONTAINERS, **columns):
         if error:
             print(f"| {name} | failed: {error} | |", flush=True)
             continue
@@ -94,7 +82,8 @@ def main():
         models.add(model)
         held = "not known" if memory is None else f"{memory / 1e6:.0f}"
         print(f"| {name} | {seconds:.2f} | {held} |", flush=True)
-    print(f"\n{'The same model from all.' if len(models) == 1 else 'THE MODELS DIFFER.'}")
+    if models:  # none in a process of one kind
+        print("\nThe same model from all." if len(models) == 1 else "\nTHE MODELS DIFFER.")
 
 
 if __name__ == "__main__":

@@ -13,15 +13,16 @@ Needs SGLB_DATA.
 
 import argparse
 import ast
+import os
 import sys
 
 import numpy as np
 
 from benchmarks.process import timed
-from benchmarks.quality.protocol import MAX_ROUNDS, PATIENCE
+from benchmarks.quality.libraries import sglb
+from benchmarks.quality.protocol import MAX_ROUNDS, Protocol
 from benchmarks.quality.scores import scores
-from benchmarks.quality.worker import parts_of
-from sglb import SGLBClassifier, SGLBRegressor
+from benchmarks.quality.worker import parts_of, warm_up
 from sglb.datasets import load_table
 
 FIRST_SPLIT = 1000
@@ -67,34 +68,26 @@ def parse_move(text):
     return settings
 
 
-def fit(table, parts, seed, max_rounds, settings):
+def fit(protocol, parts, settings):
     """The model, its test loss and the seconds of its fit."""
     train, valid, test = parts
-    kind = SGLBRegressor if table.task == "regression" else SGLBClassifier
-    model = kind(
-        n_estimators=max_rounds, early_stopping_rounds=PATIENCE, random_state=seed, **settings
-    )
-    watched = (valid.X, valid.y) if valid.weight is None else (valid.X, valid.y, valid.weight)
-    model, cost = timed(
-        lambda: model.fit(train.X, train.y, sample_weight=train.weight, eval_set=[watched])
-    )
-    prediction = (
-        model.predict(test.X) if table.task == "regression" else model.predict_proba(test.X)
-    )
-    return model, scores(table.task, test.y, prediction, test.weight)["loss"], cost.seconds
+    model, cost = timed(lambda: sglb.fit(train, valid, protocol, **settings))
+    found = scores(protocol.task, test.y, sglb.predict(model, test.X), test.weight)
+    return model, found["loss"], cost.seconds
 
 
 def compare(table, seed, max_rows, max_rounds, moves):
     """Change of the loss in percent and time relative to auto, a pair for each move."""
     parts = parts_of(table, seed, max_rows)
-    auto, loss, seconds = fit(table, parts, seed, max_rounds, {})
+    protocol = Protocol(table.task, seed, len(os.sched_getaffinity(0)), max_rounds)
+    auto, loss, seconds = fit(protocol, parts, {})
     found = []
     for move in moves:
         settings = {
             name: value(getattr(auto, f"{name}_")) if callable(value) else value
             for name, value in move.items()
         }
-        _, moved, time = fit(table, parts, seed, max_rounds, settings)
+        _, moved, time = fit(protocol, parts, settings)
         found.append((100.0 * (moved / loss - 1.0), time / seconds))
     return found
 
@@ -113,6 +106,7 @@ def main():
         moves = [parse_move(text) for text in texts]
     except (ValueError, SyntaxError) as error:
         parser.error(f"a move is name=value, a value a number, 'text' or *number: {error}")
+    warm_up(sglb, len(os.sched_getaffinity(0)))
     found = np.empty((len(moves), len(names), 2))
     for place, name in enumerate(names):
         print(f"{name} ({place + 1} of {len(names)})", file=sys.stderr)

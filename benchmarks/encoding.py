@@ -7,13 +7,11 @@ integers of an array. A line is one process; its seconds are those of a whole fi
 the table to the codes: reading, finding the levels, choosing combinations, ordered means, bins.
 """
 
-import argparse
-import json
 import time
 
 import numpy as np
 
-from benchmarks.process import answer_of
+from benchmarks.kinds import measured
 
 KINDS = ("text, pandas", "category, pandas", "text, polars", "category, polars", "integers, NumPy")
 
@@ -69,20 +67,9 @@ def measure(kind, n_rows, n_columns):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--columns", type=int, default=10)
-    parser.add_argument("--kind", help=argparse.SUPPRESS)  # of one process
-    options = parser.parse_args()
-    if options.kind:
-        print(json.dumps(measure(options.kind, options.rows, options.columns)))
-        return
-    print(f"| {options.rows:,} rows, {options.columns} categorical columns | seconds |\n|---|--:|")
-    for kind in KINDS:
-        sizes = "--rows", options.rows, "--columns", options.columns
-        seconds, error = answer_of("benchmarks.encoding", "--kind", kind, *sizes)
-        answer = f"failed: {error}" if error else f"{seconds:.2f}"
-        print(f"| {kind} | {answer} |", flush=True)
+    columns = {"what": "categorical columns", "n_columns": 10, "heads": ["seconds"]}
+    for kind, seconds, error in measured("benchmarks.encoding", measure, KINDS, **columns):
+        print(f"| {kind} | {f'failed: {error}' if error else f'{seconds:.2f}'} |", flush=True)
 
 
 if __name__ == "__main__":

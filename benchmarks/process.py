@@ -1,10 +1,7 @@
-"""Time and memory of this process, and answers of others."""
+"""Time and memory of this process."""
 
 import ctypes
 import gc
-import json
-import subprocess
-import sys
 import time
 from typing import NamedTuple
 
@@ -45,15 +42,6 @@ def least(call, cost=None, short=SHORT, times=TIMES):
             if again.seconds < best.seconds:
                 best = again._replace(memory=best.memory)
     return best
-
-
-def answer_of(module, *arguments):
-    """What `python -m module arguments` prints, read as JSON, and None; or None and its error."""
-    call = [sys.executable, "-m", module, *map(str, arguments)]
-    done = subprocess.run(call, capture_output=True, text=True)
-    if done.returncode == 0:
-        return json.loads(done.stdout), None
-    return None, (done.stderr.strip().splitlines() or ["no answer"])[-1]
 
 
 def _status(field):

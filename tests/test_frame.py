@@ -27,8 +27,7 @@ class Reader(BaseEstimator):
 
     def fit(self, X, y=None):
         self.features_ = read_features(self, X, reset=True, categorical=self.categorical)
-        values = self.features_.values
-        self.values_ = values[:] if isinstance(values, Columns) else values
+        self.values_ = self.features_.matrix()
         return self
 
     def read_all(self, X):
@@ -36,7 +35,7 @@ class Reader(BaseEstimator):
         return read_features(self, X, reset=False, categorical=mask)
 
     def read(self, X):
-        return self.read_all(X).values
+        return self.read_all(X).matrix()
 
 
 def read(X, categorical="from_dtype"):
@@ -243,7 +242,7 @@ TEXT_TABLES = {
 def test_text_and_categories_become_labels_whatever_holds_them(kind):
     features = Reader().fit(TEXT_TABLES[kind]).features_
     assert features.is_categorical.tolist() == [False, True]
-    assert features.values[:].tolist() == [[1], [2], [3], [4]]
+    assert features.matrix().tolist() == [[1], [2], [3], [4]]
     assert [spelled(column) for column in features.labels] == [TOWNS]
 
 
@@ -393,7 +392,7 @@ def test_a_column_of_numbers_that_became_text_is_refused_by_name():
 
 def test_rows_are_taken_with_their_labels():
     features = Reader().fit(TEXT_TABLES["arrow text"]).features_.take(np.array([0, 3]))
-    assert features.values[:].tolist() == [[1], [4]]
+    assert features.matrix().tolist() == [[1], [4]]
     assert spelled(features.labels[0]) == ["Rom", "Rom"]
 
 

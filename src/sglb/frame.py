@@ -38,12 +38,16 @@ READY_DTYPES = frozenset(np.dtype(kind) for kind in ("?", *"bhilBHIL", "f", "d")
 class Features:
     """A table as read: its numeric columns side by side, its categorical columns one by one."""
 
-    values: Any  # (n_rows, n_numeric), an array, or Columns in fit
+    values: Array | Columns  # (n_rows, n_numeric)
     labels: tuple[LabelColumn, ...]
     is_categorical: Mask  # (n_columns,)
 
     def __len__(self) -> int:
         return len(self.values)
+
+    def matrix(self) -> Array:
+        """Return the numeric columns side by side."""
+        return self.values[:] if isinstance(self.values, Columns) else self.values
 
     def take(self, rows: Any) -> "Features":
         """Return some of the rows."""
@@ -67,7 +71,7 @@ def read_features(estimator: Any, X: Any, *, reset: bool, categorical: Any = Non
     else:
         features = _read_frame(estimator, frame, reset, categorical)
     if isinstance(features.values, Columns):  # are in order, see _numbers()
-        return features if reset else features.take(slice(None))
+        return features
     values = _readable(features.values)
     names = getattr(estimator, "feature_names_in_", None)
     places = np.flatnonzero(~features.is_categorical)

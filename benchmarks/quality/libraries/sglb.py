@@ -7,7 +7,8 @@ NOTE = "automatic learning rate, depth and bins, oblivious trees; frame as it is
 predict = answer
 
 
-def fit(train, valid, protocol):
+def fit(train, valid, protocol, **settings):
+    """`settings` are for `benchmarks.defaults`; the comparison has none."""
     from sglb import SGLBClassifier, SGLBRegressor
 
     model = choose(protocol, SGLBClassifier, SGLBRegressor)(
@@ -15,6 +16,7 @@ def fit(train, valid, protocol):
         early_stopping_rounds=protocol.patience,
         random_state=protocol.seed,
         n_jobs=protocol.threads,
+        **settings,
     )
     watched = (valid.X, valid.y) if valid.weight is None else (valid.X, valid.y, valid.weight)
     return model.fit(train.X, train.y, sample_weight=train.weight, eval_set=[watched])

@@ -127,10 +127,11 @@ class Encoding:
         n_rows = max(1, BLOCK_VALUES // max(1, self.n_features))
         pairs = list(zip(self.vocabularies, features.labels, strict=True))
         lookups = [(vocabulary.lookup(column), column.index) for vocabulary, column in pairs]
+        numbers = features.matrix()
         for begin in range(0, max(1, len(features)), n_rows):  # no rows are one empty block
             rows = slice(begin, min(len(features), begin + n_rows))
             levels = np.array([lookup[index[rows]] for lookup, index in lookups])
-            yield rows, self._encode(features.values[rows], levels, n_threads)
+            yield rows, self._encode(numbers[rows], levels, n_threads)
 
     def _encode(self, numbers: NDArray[Any], levels: Levels, n_threads: int) -> Floats:
         values = np.empty((len(numbers), self.n_features), order="F")

@@ -302,7 +302,7 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
         features, threads = self._read(X), n_threads(self.n_jobs)
         encoding = self._model.encoding
         if encoding is None:
-            return kernel(features.values, threads)
+            return kernel(features.matrix(), threads)
         blocks = encoding.blocks(features, threads)
         parts = [kernel(values, threads) for _, values in blocks]
         return tuple(np.concatenate(arrays) for arrays in zip(*parts, strict=True))
@@ -372,7 +372,7 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
         features, threads = self._read(X), n_threads(self.n_jobs)
         ensemble, encoding = self._model.ensemble, self._model.encoding
         if encoding is None:
-            yield from map(user_shape, ensemble.staged(features.values, threads))
+            yield from map(user_shape, ensemble.staged(features.matrix(), threads))
             return
         columns = encoding.codes(features, ensemble.bins, threads)
         raw = ensemble.start(len(features))

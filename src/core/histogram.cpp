@@ -94,22 +94,30 @@ SGLB_INLINE void add_four(int64_t* hist, uint32_t c, int64_t word) {
 template <bool half>
 void build(const uint8_t* codes, int64_t stride, const uint32_t* order, const int64_t* words,
            int64_t n, int64_t* hist) {
-    // Far enough ahead to hide a cache miss, near enough to be still there when it is used.
-    constexpr int64_t ahead = 24;
-    const auto add = [hist](uint64_t c, int64_t word) {
-        add_four(hist, static_cast<uint32_t>(c), word);
-        if constexpr (!half) add_four(hist + 4, static_cast<uint32_t>(c >> 32), word);
+    struct Row {
+        uint64_t codes;
+        int64_t word;
+    };
+    const auto read = [=](int64_t i) {
+        return Row{load_codes(codes + order[i] * stride), words[order[i]]};
+    };
+    const auto add = [=](const Row& row) {
+        add_four(hist, static_cast<uint32_t>(row.codes), row.word);
+        if constexpr (!half) add_four(hist + 4, static_cast<uint32_t>(row.codes >> 32), row.word);
     };
     int64_t i = 0;
-    for (; i + ahead + 1 < n; i += 2) {
-        __builtin_prefetch(codes + order[i + ahead] * stride);
-        __builtin_prefetch(codes + order[i + ahead + 1] * stride);
-        const uint64_t c = load_codes(codes + order[i] * stride);
-        const uint64_t d = load_codes(codes + order[i + 1] * stride);
-        add(c, words[i]);
-        add(d, words[i + 1]);
+    if (n >= 4) {
+        // The next two rows are read before these two are added: a load that stands behind sixteen
+        // stores waits for their addresses.
+        Row a = read(0), b = read(1);
+        for (; i + 4 <= n; i += 2) {
+            const Row c = read(i + 2), d = read(i + 3);
+            add(a);
+            add(b);
+            a = c, b = d;
+        }
     }
-    for (; i < n; ++i) add(load_codes(codes + order[i] * stride), words[i]);
+    for (; i < n; ++i) add(read(i));
 }
 
 // The sum of the words of a histogram's rows: every feature has it.

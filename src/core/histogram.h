@@ -13,7 +13,7 @@ namespace sglb {
 inline constexpr int64_t group_features = 8;
 
 // Adds the words of n rows to the histograms of a group. `codes` points at the group's first code
-// of row 0; row order[i] has word words[i]. With `half` only the first four features are counted.
+// of row 0; row r has word words[r], and. With `half` only the first four features are counted.
 void build_histogram(const uint8_t* codes, int64_t stride, const uint32_t* order,
                      const int64_t* words, int64_t n, bool half, int64_t* hist);
 

@@ -21,35 +21,62 @@ namespace {
 using Clock = std::chrono::steady_clock;
 std::atomic<void (*)()> interrupt_check{nullptr};
 
-// One call of parallel_for: tasks are numbers taken from a shared counter.
-struct Job {
-    const std::function<void(int64_t)>* task = nullptr;
-    int64_t n_tasks = 0;
+// Numbers of tasks that one thread takes first; those of a thread that is late go to the others.
+struct alignas(64) Queue {
     std::atomic<int64_t> next{0};
+    int64_t end = 0;
+};
+
+// One call of parallel_for. The threads divide the tasks between them the same way each time, so
+// that what a thread has in its cache from one call is there in the next.
+struct Job {
+    static constexpr int most_queues = 16;
+    const std::function<void(int64_t)>& task;
+    int n_queues;
+    Queue queues[most_queues];
     std::mutex failure_lock;
     std::exception_ptr failure;
 
+    Job(const std::function<void(int64_t)>& work, int64_t n_tasks, int n_threads)
+        : task(work), n_queues(std::min(n_threads, most_queues)) {
+        for (int q = 0; q < n_queues; ++q) {
+            queues[q].next.store(n_tasks * q / n_queues, std::memory_order_relaxed);
+            queues[q].end = n_tasks * (q + 1) / n_queues;
+        }
+    }
+
+    // The next task for a thread, or -1 when all are taken.
+    int64_t take(int thread) {
+        for (int k = 0; k < n_queues; ++k) {
+            Queue& queue = queues[(thread + k) % n_queues];
+            if (queue.next.load(std::memory_order_relaxed) >= queue.end) continue;
+            const int64_t number = queue.next.fetch_add(1, std::memory_order_relaxed);
+            if (number < queue.end) return number;
+        }
+        return -1;
+    }
+
     void fail() {
-        next.store(n_tasks);
+        for (int q = 0; q < n_queues; ++q) queues[q].next.store(queues[q].end);
         const std::lock_guard guard(failure_lock);
         if (!failure) failure = std::current_exception();
     }
 
-    void work() noexcept {
+    void work(int thread) noexcept {
         try {
-            for (int64_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < n_tasks;)
-                (*task)(i);
+            for (int64_t i; (i = take(thread)) >= 0;) task(i);
         } catch (...) {
             fail();
         }
     }
 
-    // As work(), but looks up now and then whether the user wants to stop.
+    // The caller's share, thread 0: as work(), but looks up now and then whether the user wants to
+    // stop.
     void work_and_listen() noexcept {
         try {
             auto last = Clock::now();
-            for (int64_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < n_tasks;) {
-                (*task)(i);
+            for (int64_t i; (i = take(0)) >= 0;) {
+                task(i);
                 const auto check = interrupt_check.load(std::memory_order_relaxed);
                 if (check && Clock::now() - last > std::chrono::milliseconds(100)) {
                     check();
@@ -81,7 +108,10 @@ class Pool {
             job_ = nullptr;
         }
         for (int spins = 0; running_.load(std::memory_order_acquire) > 0; ++spins)
-            if (spins > spin_limit) std::this_thread::yield();
+            if (spins < spin_limit)
+                rest();
+            else
+                std::this_thread::yield();
     }
 
     std::mutex in_use;
@@ -89,6 +119,13 @@ class Pool {
   private:
     // A step's kernels follow each other within microseconds: spin this often before sleeping.
     static constexpr int spin_limit = 4000;
+
+    // What a thread does that waits for a word in memory.
+    static void rest() {
+#if defined(__x86_64__)
+        __builtin_ia32_pause();
+#endif
+    }
 
     void grow(int n_workers) {
         while (static_cast<int>(workers_.size()) < n_workers) {
@@ -102,9 +139,7 @@ class Pool {
     void serve(int index, uint64_t seen) {
         for (;;) {
             for (int spins = 0; generation_.load(std::memory_order_acquire) == seen; ++spins) {
-#if defined(__x86_64__)
-                __builtin_ia32_pause();
-#endif
+                rest();
                 if (spins < spin_limit) continue;
                 std::unique_lock guard(lock_);
                 wake_.wait(guard, [&] { return generation_.load() != seen; });
@@ -117,7 +152,7 @@ class Pool {
                 if (job) running_.fetch_add(1, std::memory_order_relaxed);
             }
             if (!job) continue;
-            job->work();
+            job->work(index + 1);
             running_.fetch_sub(1, std::memory_order_release);
         }
     }
@@ -183,10 +218,8 @@ void set_interrupt_check(void (*check)()) { interrupt_check.store(check); }
 void parallel_for(int64_t n_tasks, int n_threads, const std::function<void(int64_t)>& task) {
     if (n_tasks <= 0) return;
     if (n_tasks == 1) return task(0);
-    Job job;
-    job.task = &task;
-    job.n_tasks = n_tasks;
-    const int useful = static_cast<int>(std::min<int64_t>(n_tasks, n_threads));
+    const int useful = std::max(1, static_cast<int>(std::min<int64_t>(n_tasks, n_threads)));
+    Job job(task, n_tasks, useful);
     if (useful > 1) {
         Pool& shared = pool();
         std::unique_lock guard(shared.in_use, std::try_to_lock);

@@ -1,7 +1,8 @@
 // A small thread pool: parallel_for over numbered tasks.
 //
-// Tasks are handed out in order to whichever thread is free, so a task must write only to places of
-// its own or combine by exact (integer) arithmetic: then the result does not depend on the threads.
+// Each thread has its share of the numbers and helps the others when it is done, so a task must
+// write only to places of its own or combine by exact (integer) arithmetic: then the result does not
+// depend on the threads.
 // The pool is made on first use and forgotten in a forked child. When it is busy with another call
 // the caller does all the work itself. The first exception of a task reaches the caller.
 #pragma once
@@ -19,14 +20,14 @@ void set_interrupt_check(void (*check)());
 
 void parallel_for(int64_t n_tasks, int n_threads, const std::function<void(int64_t)>& task);
 
-// Rows are handled in blocks; work on fewer rows than this is not worth waking a thread for.
-inline constexpr int64_t block_rows = 2048;
+// Rows are handled in blocks; work on fewer than two of them is not worth waking a thread for.
+inline constexpr int64_t block_rows = 1024;
 
 // task(begin, end) over blocks of rows.
 template <class Task>
 void parallel_rows(int64_t n_rows, int n_threads, Task&& task) {
     const int64_t n_blocks = (n_rows + block_rows - 1) / block_rows;
-    parallel_for(n_blocks, n_threads, [&](int64_t block) {
+    parallel_for(n_blocks, n_blocks > 2 ? n_threads : 1, [&](int64_t block) {
         const int64_t begin = block * block_rows;
         const int64_t end = begin + block_rows < n_rows ? begin + block_rows : n_rows;
         task(begin, end);

@@ -85,9 +85,6 @@ class Search {
     void prepare() {
         ws_.order.resize(static_cast<size_t>(in_.n));
         ws_.other_order.resize(static_cast<size_t>(in_.n));
-        if (in_.packed != ws_.words.data())
-            ws_.words.assign(in_.packed, in_.packed + in_.n * in_.n_outputs);
-        ws_.other_words.resize(ws_.words.size());
         ws_.bits.resize(static_cast<size_t>(in_.n));
         for (int64_t i = 0; i < in_.n; ++i)
             ws_.order[static_cast<size_t>(i)] = static_cast<uint32_t>(i);
@@ -178,8 +175,7 @@ class Search {
             for (int64_t group = groups.first; group < groups.last; ++group)
                 build_histogram(
                     codes_of(group * group_features), stride_, ws_.order.data() + rows.begin + at,
-                    ws_.words.data() + output * in_.n + rows.begin + at,
-                    std::min(block, rows.count - at), features_of(group) <= 4, place(group));
+                    in_.packed + output * in_.n, std::min(block, rows.count - at), features_of(group) <= 4, place(group));
     }
 
     // sqrt(sum of squared gradients / sum of weights): what random_strength is relative to.
@@ -197,13 +193,15 @@ class Search {
     Candidate best_candidate(int depth) {
         const Pairs pairs(depth);
         n_ranges_ = pairs.n_ranges();
-        if ((int64_t{1} << depth) <= kept_leaves_) give_places(pairs);
-        if ((int64_t{1} << depth) > kept_leaves_)
+        if ((int64_t{1} << depth) > kept_leaves_) {
             score_anew(pairs);
-        else if (n_groups_ >= n_threads_)
-            score_groups(pairs);
-        else
-            score_leaves(pairs);
+        } else {
+            give_places(pairs);
+            if (n_chunks_ > 1 && n_groups_ * n_ranges_ < 4 * n_threads_)
+                score_chunks(pairs);
+            else
+                score_groups(pairs);
+        }
         best_.assign(static_cast<size_t>(n_groups_), Candidate{});
         const int threads = n_groups_ > 2 * panel_groups ? n_threads_ : 1;
         parallel_for(n_groups_, threads, [&](int64_t group) {
@@ -216,39 +214,35 @@ class Search {
         return winner;
     }
 
-    // Features enough for all threads: each takes some groups of them through the level.
+    // Tasks enough for all threads: each takes some groups of features and a range of leaves
+    // through the level.
     void score_groups(const Pairs& pairs) {
         // Several groups at a time read the same line of cache; several tasks a thread leave none
         // waiting long for the last.
         const int64_t size = std::clamp<int64_t>(n_groups_ / (4 * n_threads_), 1, panel_groups);
-        parallel_for((n_groups_ + size - 1) / size, n_threads_, [&](int64_t task) {
-            const Span groups{task * size, std::min(n_groups_, (task + 1) * size)};
+        const int64_t n_tasks = (n_groups_ + size - 1) / size * n_ranges_;
+        parallel_for(n_tasks, n_threads_, [&](int64_t task) {
+            const int64_t first = task / n_ranges_ * size, r = task % n_ranges_;
+            const Span groups{first, std::min(n_groups_, first + size)}, some = range(r, pairs);
             for (int64_t k = 0; k < in_.n_outputs; ++k)
-                for (int64_t pair = 0; pair < pairs.n; ++pair) build_child(k, pair, pairs, groups);
-            for (int64_t group = groups.first; group < groups.last; ++group)
-                for (int64_t r = 0; r < n_ranges_; ++r) score(group, r, pairs);
+                for (int64_t pair = some.first; pair < some.last; ++pair)
+                    build_child(k, pair, pairs, groups);
+            for (int64_t group = groups.first; group < groups.last; ++group) score(group, r, pairs);
         });
     }
 
-    // Few features: threads share the leaves, then the groups.
-    void score_leaves(const Pairs& pairs) {
+    // Few features, few leaves: threads share the rows, then the groups.
+    void score_chunks(const Pairs& pairs) {
         const int64_t n_builds = in_.n_outputs * pairs.n * n_panels_;
-        const bool by_chunk = n_chunks_ > 1 && n_builds < 2 * n_threads_;
-        if (by_chunk) {
-            part_hist_.resize(
-                static_cast<size_t>((n_chunks_ - 1) * n_builds * panel_groups * group_size_));
-            parallel_for(n_builds * n_chunks_, n_threads_, [&](int64_t task) {
-                build_part(task / n_chunks_, task % n_chunks_, n_builds, pairs);
-            });
-        } else {
-            parallel_for(n_builds, n_threads_, [&](int64_t task) {
-                const int64_t pair = task / n_panels_ % pairs.n;
-                build_child(task / n_panels_ / pairs.n, pair, pairs, panel(task % n_panels_));
-            });
-        }
+        const int64_t size = (n_chunks_ - 1) * n_builds * panel_groups * group_size_;
+        if (ws_.part_hist.size() < static_cast<size_t>(size))
+            ws_.part_hist.resize(static_cast<size_t>(size));
+        parallel_for(n_chunks_ * n_builds, n_threads_, [&](int64_t task) {
+            build_part(task % n_builds, task / n_builds, n_builds, pairs);
+        });
         parallel_for(n_groups_ * n_ranges_, n_threads_, [&](int64_t task) {
             const int64_t group = task / n_ranges_, r = task % n_ranges_;
-            if (by_chunk) add_parts(group, range(r, pairs), n_builds, pairs);
+            add_parts(group, range(r, pairs), n_builds, pairs);
             score(group, r, pairs);
         });
     }
@@ -280,7 +274,7 @@ class Search {
     }
 
     int64_t* part_of(int64_t build, int64_t chunk, int64_t n_builds) {
-        return part_hist_.data() + ((chunk - 1) * n_builds + build) * panel_groups * group_size_;
+        return ws_.part_hist.data() + ((chunk - 1) * n_builds + build) * panel_groups * group_size_;
     }
 
     // As build_child for the rows of one chunk; the first chunk's sums are where the total goes.
@@ -437,25 +431,19 @@ class Search {
             left.count = n_left;
         });
         ws_.order.swap(ws_.other_order);
-        ws_.words.swap(ws_.other_words);
     }
 
-    // Moves the rows of one segment and their words; returns how many went left.
+    // Moves the rows of one segment; returns how many went left.
     int64_t divide(const Split& split, const Segment& rows) {
         const uint8_t* __restrict codes = codes_of(split.feature);
         const uint32_t* __restrict order = ws_.order.data() + rows.begin;
-        const int64_t* __restrict words = ws_.words.data() + rows.begin;
         uint32_t* __restrict other_order = ws_.other_order.data() + rows.begin;
-        int64_t* __restrict other_words = ws_.other_words.data() + rows.begin;
         uint8_t* __restrict bits = ws_.bits.data() + rows.begin;
         const int64_t stride = stride_, n = rows.count;
         const auto low = split.low, span = static_cast<uint8_t>(split.high - split.low);
         for (int64_t i = 0; i < n; ++i)
             bits[i] = static_cast<uint8_t>(codes[order[i] * stride] - low) > span;
-        const int64_t n_left = part(order, other_order, bits, n);
-        for (int64_t k = 0; k < in_.n_outputs; ++k)
-            part(words + k * in_.n, other_words + k * in_.n, bits, n);
-        return n_left;
+        return part(order, other_order, bits, n);
     }
 
     const SearchInput& in_;
@@ -467,7 +455,6 @@ class Search {
     int64_t stride_ = 0, panel_size_ = 0;
     std::vector<Segment> segments_;  // [n_chunks_ * n_leaves_]
     std::vector<int64_t> places_;    // of the leaves' histograms
-    std::vector<int64_t> part_hist_;
     std::vector<Candidate> best_;
     double noise_scale_ = 0.0;
 };

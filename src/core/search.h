@@ -48,7 +48,7 @@ struct SearchRule {
 
 struct SearchInput {
     Codes codes;
-    const int64_t* packed;  // [n_outputs * n], may be the workspace's words
+    const int64_t* packed;  // [n_outputs * n]
     const uint32_t* rows;   // [n] rows the words belong to, or null for 0 .. n-1
     int64_t n;
     int64_t n_outputs;
@@ -60,9 +60,9 @@ struct Workspace {
     Draw draw;
     std::vector<int32_t> outputs;
     std::vector<uint32_t> order, other_order;
-    std::vector<int64_t> words, other_words;
+    std::vector<int64_t> words;
     std::vector<uint8_t> codes, bits;
-    std::vector<int64_t> hist;
+    std::vector<int64_t> hist, part_hist;
     std::vector<float> scores;
     std::vector<int32_t> parted;
     std::vector<uint8_t> leaf8;

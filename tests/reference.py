@@ -257,11 +257,12 @@ def unpack(packed):
 def candidate_score(q, w, leaf, depth, left, l2):
     """Sum over outputs and leaves of G^2 / (W + l2) on both sides; None if nothing is parted.
 
-    In single precision, in the kernel's order: the two leaves that the last split made of one, then
-    four such pairs or a sixteenth of all at a time, output by output.
+    In single precision, in the kernel's order: the two leaves that the last split made of one, if
+    both have rows, then four such pairs or a sixteenth of all at a time, output by output.
     """
     n_leaves, half = 1 << depth, (1 << depth) // 2
     pairs = [(j, j + half) for j in range(half)] if depth else [(0,)]
+    n_rows = np.bincount(leaf, minlength=n_leaves)
     parts, shares = False, []
     l2, unit = np.float32(min(l2, 2.0**52)), np.float32(2.0**-31)
     for k in range(len(q)):
@@ -282,10 +283,14 @@ def candidate_score(q, w, leaf, depth, left, l2):
     for first in range(0, len(pairs), size):
         part = np.float32(0.0)
         for above, below in shares:
-            for a, *others in pairs[first : first + size]:
-                top, bottom = above[a], below[a]
-                for b in others:
-                    top, bottom = top * below[b] + above[b] * bottom, bottom * below[b]
+            for pair in pairs[first : first + size]:
+                match [j for j in pair if n_rows[j]]:
+                    case []:
+                        continue
+                    case [a]:
+                        top, bottom = above[a], below[a]
+                    case [a, b]:
+                        top, bottom = above[a] * below[b] + above[b] * below[a], below[a] * below[b]
                 part += top / bottom * unit
         score += part
     return float(score) if parts else None

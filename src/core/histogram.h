@@ -40,8 +40,8 @@ struct GroupRule {
     float l2;                       // at most 2^52
 };
 
-// Histograms of a leaf that was split and of one of the two leaves it became; `part` is null for a
-// leaf that was not.
+// Histograms of a leaf that was split and of one of the two leaves it became; `part` is null where
+// the other one has all rows, or none was split.
 struct Family {
     int64_t* whole;
     const int64_t* part;

@@ -48,6 +48,14 @@ struct Span {
     int64_t first, last;
 };
 
+// What the search knows of a pair of leaves. Histograms of the leaf with fewer rows are built, and
+// have place `pair + half`; what they leave of those of both is the other leaf's.
+struct Branch {
+    int64_t built;            // that leaf
+    int64_t n_rows, n_built;  // of both leaves, of that leaf
+    int64_t place;            // of the histograms of both
+};
+
 struct Candidate {
     // Sum of G^2 / (W + l2) over the leaves it makes, or the noisy root of it.
     double rank = -std::numeric_limits<double>::infinity();
@@ -193,15 +201,13 @@ class Search {
     Candidate best_candidate(int depth) {
         const Pairs pairs(depth);
         n_ranges_ = pairs.n_ranges();
-        if ((int64_t{1} << depth) > kept_leaves_) {
+        look_at(pairs);
+        if ((int64_t{1} << depth) > kept_leaves_)
             score_anew(pairs);
-        } else {
-            give_places(pairs);
-            if (n_chunks_ > 1 && n_groups_ * n_ranges_ < 4 * n_threads_)
-                score_chunks(pairs);
-            else
-                score_groups(pairs);
-        }
+        else if (n_chunks_ > 1 && n_groups_ * n_ranges_ < 4 * n_threads_)
+            score_chunks(pairs);
+        else
+            score_groups(pairs);
         best_.assign(static_cast<size_t>(n_groups_), Candidate{});
         const int threads = n_groups_ > 2 * panel_groups ? n_threads_ : 1;
         parallel_for(n_groups_, threads, [&](int64_t group) {
@@ -247,30 +253,38 @@ class Search {
         });
     }
 
-    // Histograms of a level have places 0 .. half, the smaller leaves of the next one get those
-    // behind them. What remains of a parent's is its other leaf's.
-    void give_places(const Pairs& pairs) {
+    // Histograms of a level have places 0 .. half, those of the next one's smaller leaves come
+    // behind them.
+    void look_at(const Pairs& pairs) {
+        branches_.resize(static_cast<size_t>(pairs.n));
         places_.resize(static_cast<size_t>(n_leaves_));
-        for (int64_t pair = 0; pair < pairs.half; ++pair) {
-            const int64_t leaf = smaller(pair, pairs);
-            const int64_t other = leaf == pair ? pair + pairs.half : pair;
-            place_of(other) = place_of(pair);
-            place_of(leaf) = pair + pairs.half;
+        for (int64_t pair = 0; pair < pairs.n; ++pair) {
+            const int64_t n_here = count(pair);
+            if (!pairs.half) {
+                branches_[0] = {0, n_here, n_here, 0};
+                continue;
+            }
+            const int64_t n_there = count(pair + pairs.half);
+            const bool here = n_here <= n_there;
+            int64_t& place = places_[static_cast<size_t>(pair)];
+            int64_t& other = places_[static_cast<size_t>(pair + pairs.half)];
+            branches_[static_cast<size_t>(pair)] = {here ? pair : pair + pairs.half,
+                                                    n_here + n_there, std::min(n_here, n_there),
+                                                    place};
+            other = place;
+            (here ? place : other) = pair + pairs.half;
         }
     }
-    int64_t& place_of(int64_t leaf) { return places_[static_cast<size_t>(leaf)]; }
+    const Branch& branch(int64_t pair) const { return branches_[static_cast<size_t>(pair)]; }
 
-    // The leaf of a pair whose histograms are built.
-    int64_t smaller(int64_t pair, const Pairs& pairs) {
-        return pairs.half && count(pair + pairs.half) < count(pair) ? pair + pairs.half : pair;
-    }
-
+    // A leaf without rows needs no histograms: nobody reads them.
     void build_child(int64_t output, int64_t pair, const Pairs& pairs, const Span& groups) {
+        if (!branch(pair).n_built) return;
         const auto place = [&](int64_t group) { return hist(output, pair + pairs.half, group); };
         for (int64_t group = groups.first; group < groups.last; ++group)
             std::fill_n(place(group), group_size_, int64_t{0});
-        const int64_t leaf = smaller(pair, pairs);
-        for (int64_t c = 0; c < n_chunks_; ++c) add_rows(output, segment(c, leaf), groups, place);
+        for (int64_t c = 0; c < n_chunks_; ++c)
+            add_rows(output, segment(c, branch(pair).built), groups, place);
     }
 
     int64_t* part_of(int64_t build, int64_t chunk, int64_t n_builds) {
@@ -281,6 +295,7 @@ class Search {
     void build_part(int64_t build, int64_t chunk, int64_t n_builds, const Pairs& pairs) {
         const Span groups = panel(build % n_panels_);
         const int64_t pair = build / n_panels_ % pairs.n, output = build / n_panels_ / pairs.n;
+        if (!branch(pair).n_built) return;
         const auto place = [&](int64_t group) {
             return chunk == 0
                        ? hist(output, pair + pairs.half, group)
@@ -288,13 +303,13 @@ class Search {
         };
         for (int64_t group = groups.first; group < groups.last; ++group)
             std::fill_n(place(group), group_size_, int64_t{0});
-        add_rows(output, segment(chunk, smaller(pair, pairs)), groups, place);
+        add_rows(output, segment(chunk, branch(pair).built), groups, place);
     }
 
     void add_parts(int64_t group, const Span& range, int64_t n_builds, const Pairs& pairs) {
         for (int64_t k = 0; k < in_.n_outputs; ++k)
             for (int64_t pair = range.first; pair < range.last; ++pair)
-                for (int64_t c = 1; c < n_chunks_; ++c) {
+                for (int64_t c = 1; c < n_chunks_ && branch(pair).n_built; ++c) {
                     const int64_t build = (k * pairs.n + pair) * n_panels_ + group / panel_groups;
                     add_histogram(part_of(build, c, n_builds) + group % panel_groups * group_size_,
                                   hist(k, pair + pairs.half, group), group_size_);
@@ -303,9 +318,7 @@ class Search {
 
     void score(int64_t group, int64_t r, const Pairs& pairs) {
         score_range(group, r, pairs, [&](int64_t k, int64_t pair) {
-            if (!pairs.half) return Family{hist(k, 0, group), nullptr};
-            const int64_t whole = std::min(place_of(pair), place_of(pair + pairs.half));
-            return Family{hist(k, whole, group), hist(k, pair + pairs.half, group)};
+            return Family{hist(k, branch(pair).place, group), hist(k, pair + pairs.half, group)};
         });
     }
 
@@ -330,10 +343,10 @@ class Search {
                     add(k, pair, pair, false);
                     if (!pairs.half) continue;
                     add(k, pair, pair + pairs.half, false);
-                    add(k, pair, smaller(pair, pairs), true);
+                    add(k, pair, branch(pair).built, true);
                 }
             score_range(group, r, pairs, [&](int64_t k, int64_t pair) {
-                return Family{place(k, pair, false), pairs.half ? place(k, pair, true) : nullptr};
+                return Family{place(k, pair, false), place(k, pair, true)};
             });
         });
     }
@@ -341,11 +354,14 @@ class Search {
     template <class FamilyOf>
     void score_range(int64_t group, int64_t r, const Pairs& pairs, FamilyOf&& family) {
         const Span span = range(r, pairs);
-        std::vector<Family> families;
+        static thread_local std::vector<Family> families;
+        families.clear();
         for (int64_t k = 0; k < in_.n_outputs; ++k)
-            for (int64_t pair = span.first; pair < span.last; ++pair)
-                if (count(pair) || (pairs.half && count(pair + pairs.half)))
-                    families.push_back(family(k, pair));
+            for (int64_t pair = span.first; pair < span.last; ++pair) {
+                if (!branch(pair).n_rows) continue;
+                families.push_back(family(k, pair));
+                if (!pairs.half || !branch(pair).n_built) families.back().part = nullptr;
+            }
         score_histograms(families.data(), static_cast<int64_t>(families.size()), rule(group),
                          scores(group, r));
     }
@@ -454,6 +470,7 @@ class Search {
     const uint8_t* codes_ = nullptr;
     int64_t stride_ = 0, panel_size_ = 0;
     std::vector<Segment> segments_;  // [n_chunks_ * n_leaves_]
+    std::vector<Branch> branches_;   // by pair
     std::vector<int64_t> places_;    // of the leaves' histograms
     std::vector<Candidate> best_;
     double noise_scale_ = 0.0;

@@ -19,7 +19,7 @@ constexpr int64_t most_histogram_bytes = int64_t{1} << 29;
 // Fewer rows than this are parted sooner than a thread wakes.
 constexpr int64_t serial_rows = 4096;
 // Below this many additions a level is not worth waking a thread for.
-constexpr int64_t serial_work = 100000;
+constexpr int64_t serial_work = 20000;
 // Groups whose codes of one row fill a line of cache, and whose histograms of one leaf a
 // first-level cache.
 constexpr int64_t panel_groups = 8;
@@ -66,14 +66,12 @@ struct Candidate {
 class Search {
   public:
     Search(const SearchInput& input, Workspace& workspace, int n_threads)
-        : in_(input), ws_(workspace) {
+        : in_(input), ws_(workspace), n_threads_(n_threads) {
         n_groups_ = in_.codes.stride / group_features;
         n_panels_ = (n_groups_ + panel_groups - 1) / panel_groups;
         width_ = *std::max_element(in_.codes.n_codes, in_.codes.n_codes + in_.codes.n_features);
         group_size_ = group_features * width_;
         n_leaves_ = int64_t{1} << std::max(0, in_.rule.max_depth - 1);
-        const int64_t work = in_.codes.n_features * in_.n_outputs * (in_.n + width_ * n_leaves_);
-        n_threads_ = work < serial_work ? 1 : n_threads;
         n_chunks_ = in_.n < serial_rows ? 1 : std::min(8, n_threads_);
         prepare();
     }
@@ -227,7 +225,7 @@ class Search {
         // waiting long for the last.
         const int64_t size = std::clamp<int64_t>(n_groups_ / (4 * n_threads_), 1, panel_groups);
         const int64_t n_tasks = (n_groups_ + size - 1) / size * n_ranges_;
-        parallel_for(n_tasks, n_threads_, [&](int64_t task) {
+        parallel_for(n_tasks, threads_for(pairs), [&](int64_t task) {
             const int64_t first = task / n_ranges_ * size, r = task % n_ranges_;
             const Span groups{first, std::min(n_groups_, first + size)}, some = range(r, pairs);
             for (int64_t k = 0; k < in_.n_outputs; ++k)
@@ -235,6 +233,13 @@ class Search {
                     build_child(k, pair, pairs, groups);
             for (int64_t group = groups.first; group < groups.last; ++group) score(group, r, pairs);
         });
+    }
+
+    // An addition to a histogram and a step over one of its codes take about the same time.
+    int threads_for(const Pairs& pairs) const {
+        int64_t steps = 2 * width_ * pairs.n;
+        for (const Branch& branch : branches_) steps += branch.n_built;
+        return steps * in_.codes.n_features * in_.n_outputs < serial_work ? 1 : n_threads_;
     }
 
     // Few features, few leaves: threads share the rows, then the groups.

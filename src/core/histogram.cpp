@@ -1,6 +1,7 @@
 #include "histogram.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 
@@ -30,11 +31,12 @@ struct Halves {
     Ints8 gradient, weight;
 };
 
-// The halves of eight words, in the order of lane_feature.
+// The halves of eight words, in the order of lane_feature. As floats, which compilers shuffle by one
+// instruction where integers take two.
 SGLB_INLINE Halves halves(Words4 low, Words4 high) {
-    const auto a = reinterpret_cast<Ints8>(low), b = reinterpret_cast<Ints8>(high);
-    return {__builtin_shuffle(a, b, Ints8{1, 3, 9, 11, 5, 7, 13, 15}),
-            __builtin_shuffle(a, b, Ints8{0, 2, 8, 10, 4, 6, 12, 14})};
+    const auto a = reinterpret_cast<Floats8>(low), b = reinterpret_cast<Floats8>(high);
+    return {reinterpret_cast<Ints8>(__builtin_shuffle(a, b, Ints8{1, 3, 9, 11, 5, 7, 13, 15})),
+            reinterpret_cast<Ints8>(__builtin_shuffle(a, b, Ints8{0, 2, 8, 10, 4, 6, 12, 14}))};
 }
 
 SGLB_INLINE Floats8 to_floats(Ints8 x) { return __builtin_convertvector(x, Floats8); }
@@ -42,27 +44,35 @@ SGLB_INLINE Floats8 to_floats(Ints8 x) { return __builtin_convertvector(x, Float
 SGLB_INLINE Ints8 smaller(Ints8 a, Ints8 b) { return a < b ? a : b; }
 SGLB_INLINE Ints8 larger(Ints8 a, Ints8 b) { return a > b ? a : b; }
 
-// Score of one leaf or two in eight lanes as a fraction, times 2^31, and the weight parted off.
+// Score of one leaf or two in eight lanes as a fraction, and the weight parted off.
 struct Share {
     Floats8 above, below;
     Ints8 parted;
 };
 
-// Weights are below 2^31. Divided by that, and l2 being at most 2^52, no product of four weights
-// and two gradients leaves the range of a float.
-constexpr float weight_unit = 0x1p-31f;
+// Gradients and weights are below 2^31, and with l2, of at most 2^52, a weight is at most 2^53. So a
+// fraction fits a float, but a product of two may not, unless one of them is made smaller first, by
+// a power of two that changes no digit: the square of the largest weight.
+SGLB_INLINE float smaller_by(float l2) {
+    const float largest = 0x1p31f + l2;
+    int exponent;
+    std::frexp(largest, &exponent);
+    return std::ldexp(1.0f, -2 * exponent);
+}
 
 // What the candidates of a group have in common, known when its loop is compiled.
-template <bool has_right, bool has_levels, bool has_l2>
+template <bool has_right, bool has_levels, bool has_l2, bool is_four = false>
 struct Form {
-    static constexpr bool right = has_right, levels = has_levels, l2 = has_l2;  // l2 of 1 or more
+    static constexpr bool right = has_right, levels = has_levels;
+    static constexpr bool l2 = has_l2;     // of 1 or more
+    static constexpr bool four = is_four;  // features or fewer
 };
 
 template <class Form>
 SGLB_INLINE Floats8 divisor(Ints8 weight, float l2) {
     // A side without weight has gradient 0; any positive divisor keeps its share 0.
-    if constexpr (Form::l2) return (to_floats(weight) + l2) * weight_unit;
-    return (to_floats(larger(weight, Ints8{} + 1)) + l2) * weight_unit;
+    if constexpr (Form::l2) return to_floats(weight) + l2;
+    return to_floats(larger(weight, Ints8{} + 1)) + l2;
 }
 
 template <class Form>
@@ -73,9 +83,10 @@ SGLB_INLINE Share share_of(const Halves& left, Ints8 gradient, Ints8 weight, flo
     return {gl * gl * wr + gr * gr * wl, wl * wr, smaller(left.weight, right_weight)};
 }
 
-// Both shares by one division.
-SGLB_INLINE Share together(const Share& a, const Share& b) {
-    return {a.above * b.below + b.above * a.below, a.below * b.below, a.parted | b.parted};
+// Both shares by one division; `scale` of smaller_by.
+SGLB_INLINE Share together(const Share& a, const Share& b, float scale) {
+    const Floats8 above = b.above * scale, below = b.below * scale;
+    return {a.above * below + above * a.below, a.below * below, a.parted | b.parted};
 }
 
 SGLB_INLINE uint64_t load_codes(const uint8_t* at) {
@@ -151,7 +162,7 @@ SGLB_INLINE Walk walk_of(int64_t total) {
 }
 
 SGLB_INLINE void add_share(const Share& share, float* score, int32_t* parted) {
-    store(score, load<Floats8>(score) + share.above / share.below * weight_unit);
+    store(score, load<Floats8>(score) + share.above / share.below);
     store(parted, load<Ints8>(parted) | share.parted);
 }
 
@@ -186,17 +197,17 @@ SGLB_INLINE void score_family(const Family& family, const GroupRule& rule, const
     const int64_t part_total = with_part ? total_of(family.part, rule.width) : 0;
     Walk part = walk_of(part_total);
     Walk rest = walk_of(total_of(family.whole, rule.width) - part_total);
-    const float l2 = rule.l2;
-    for (int64_t b = 0; b < rule.width; ++b) {
-        const int64_t at = b * group_features;
-        Words4 low = load<Words4>(family.whole + at), high = load<Words4>(family.whole + at + 4);
+    const float l2 = rule.l2, scale = smaller_by(l2);
+    int64_t* __restrict whole = family.whole;
+    const int64_t* __restrict words = family.part;
+    for (int64_t at = 0; at < rule.width * group_features; at += group_features) {
+        Words4 low = load<Words4>(whole + at), high = load<Words4>(whole + at + 4);
         if constexpr (with_part) {
-            const auto part_low = load<Words4>(family.part + at);
-            const auto part_high = load<Words4>(family.part + at + 4);
+            const auto part_low = load<Words4>(words + at), part_high = load<Words4>(words + at + 4);
             low -= part_low;
             high -= part_high;
-            store(family.whole + at, low);
-            store(family.whole + at + 4, high);
+            store(whole + at, low);
+            store(whole + at + 4, high);
             part.low = go_on<Form>(part.low, keep.low) + part_low;
             part.high = go_on<Form>(part.high, keep.high) + part_high;
         }
@@ -204,19 +215,44 @@ SGLB_INLINE void score_family(const Family& family, const GroupRule& rule, const
         rest.high = go_on<Form>(rest.high, keep.high) + high;
         Share share = share_of<Form>(rest, rest.low, rest.high, l2);
         if constexpr (with_part)
-            share = together(share, share_of<Form>(part, part.low, part.high, l2));
+            share = together(share, share_of<Form>(part, part.low, part.high, l2), scale);
         add_share(share, to.score + at, to.parted + at);
         if constexpr (Form::right) {
-            if (b == 0) {
+            if (at == 0) {
                 rest.low0 = low & keep.low, rest.high0 = high & keep.high;
                 part.low0 = part.low & keep.low, part.high0 = part.high & keep.high;
             }
             Share other = share_of<Form>(rest, rest.low - rest.low0, rest.high - rest.high0, l2);
             if constexpr (with_part)
                 other = together(
-                    other, share_of<Form>(part, part.low - part.low0, part.high - part.high0, l2));
+                    other, share_of<Form>(part, part.low - part.low0, part.high - part.high0, l2),
+                    scale);
             add_share(other, to.right_score + at, to.right_parted + at);
         }
+    }
+}
+
+// As score_family where only the first four features exist, and all are numbers: the lanes of the
+// others are the second leaf's.
+template <class Form>
+SGLB_INLINE void score_pairwise(const Family& family, const GroupRule& rule, const GroupScores& to) {
+    const int64_t part_total = total_of(family.part, rule.width);
+    const int64_t rest_total = total_of(family.whole, rule.width) - part_total;
+    const Halves total = halves(Words4{} + rest_total, Words4{} + part_total);
+    const float l2 = rule.l2, scale = smaller_by(l2);
+    Words4 rest{}, part{};
+    int64_t* __restrict whole = family.whole;
+    const int64_t* __restrict words = family.part;
+    for (int64_t at = 0; at < rule.width * group_features; at += group_features) {
+        const auto some = load<Words4>(words + at), others = load<Words4>(whole + at) - some;
+        store(whole + at, others);
+        part += some;
+        rest += others;
+        const Share one = share_of<Form>(halves(rest, part), total.gradient, total.weight, l2);
+        const Ints8 swap{2, 3, 0, 1, 6, 7, 4, 5};
+        const Share two{__builtin_shuffle(one.above, swap), __builtin_shuffle(one.below, swap),
+                        __builtin_shuffle(one.parted, swap)};
+        add_share(together(one, two, scale), to.score + at, to.parted + at);
     }
 }
 
@@ -232,7 +268,9 @@ SGLB_INLINE void score_all(const Family* families, int64_t n, const GroupRule& r
         std::fill_n(to.right_parted, size, 0);
     }
     for (int64_t j = 0; j < n; ++j)
-        if (families[j].part)
+        if (families[j].part && Form::four)
+            score_pairwise<Form>(families[j], rule, to);
+        else if (families[j].part)
             score_family<Form, true>(families[j], rule, keep, to);
         else
             score_family<Form, false>(families[j], rule, keep, to);
@@ -260,6 +298,8 @@ SGLB_KERNEL void add_histogram(const int64_t* from, int64_t* to, int64_t size) {
     }
 SGLB_SCORE(score_plain, false, false, false)
 SGLB_SCORE(score_plain_l2, false, false, true)
+SGLB_SCORE(score_four, false, false, false, true)
+SGLB_SCORE(score_four_l2, false, false, true, true)
 SGLB_SCORE(score_levels, false, true, false)
 SGLB_SCORE(score_levels_l2, false, true, true)
 SGLB_SCORE(score_right, true, true, false)
@@ -274,6 +314,8 @@ void score_histograms(const Family* families, int64_t n, const GroupRule& rule,
         (rule.l2 >= 1.0f ? score_right_l2 : score_right)(families, n, rule, to);
     else if (levels)
         (rule.l2 >= 1.0f ? score_levels_l2 : score_levels)(families, n, rule, to);
+    else if (rule.n_features <= 4)
+        (rule.l2 >= 1.0f ? score_four_l2 : score_four)(families, n, rule, to);
     else
         (rule.l2 >= 1.0f ? score_plain_l2 : score_plain)(families, n, rule, to);
 }

@@ -36,6 +36,7 @@ struct GroupScores {
 // What a group is searched for.
 struct GroupRule {
     int64_t width;                  // codes of the widest feature
+    int64_t n_features;             // that exist
     bool is_level[group_features];  // by feature
     float l2;                       // at most 2^52
 };

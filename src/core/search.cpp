@@ -372,7 +372,8 @@ class Search {
     }
 
     GroupRule rule(int64_t group) const {
-        GroupRule rule{width_, {}, static_cast<float>(std::min(in_.rule.l2, 0x1p52))};
+        GroupRule rule{width_, features_of(group), {},
+                       static_cast<float>(std::min(in_.rule.l2, 0x1p52))};
         for (int64_t j = 0; j < features_of(group); ++j)
             rule.is_level[j] = one_code_left(in_.codes.kinds[group * group_features + j]);
         return rule;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "noise.h"
 #include "parallel.h"
@@ -15,31 +16,33 @@ constexpr double most = 1048576.0;
 
 // zeta_i and the rounding offset u_i in [0, 1) of the rows of one tile: row r has normal number r,
 // and word 2 or 3 of that normal's counter.
-SGLB_KERNEL void draw(const Stream& stream, const uint32_t* rows, int64_t n, float* zeta,
-                      float* offset) {
-    const Stream copy = stream;
+// These are its three words, from which `draw` makes the numbers.
+struct Drawn {
     uint32_t radius[tile], angle[tile], rest[tile];
+};
+
+SGLB_KERNEL void draw(const Drawn& words, int64_t n, float* zeta, float* offset) {
     for (int64_t i = 0; i < n; ++i) {
-        const Words w = words_at(copy, rows[i] >> 1);
-        radius[i] = w[0];
-        angle[i] = w[1] - (rows[i] << 31 >> 1);
-        rest[i] = rows[i] & 1 ? w[3] : w[2];
-    }
-    for (int64_t i = 0; i < n; ++i) {
-        zeta[i] = normal_radius_single(radius[i]) * normal_cosine_single(angle[i], 0);
-        offset[i] = unit_single(rest[i]);
+        zeta[i] = normal_radius_single(words.radius[i]) * normal_cosine_single(words.angle[i], 0);
+        offset[i] = unit_single(words.rest[i]);
     }
 }
 
-// The same for neighbouring rows 2 first, 2 first + 1, ...: two of them share a counter.
-SGLB_KERNEL void draw_pairs(const Stream& stream, uint64_t first, int64_t n_pairs, float* zeta,
-                            float* offset) {
-    const Stream copy = stream;
-    uint32_t words[4][tile / 2];
-    for (int64_t i = 0; i < n_pairs; ++i) {
-        const Words w = words_at(copy, first + static_cast<uint64_t>(i));
-        for (size_t j = 0; j < 4; ++j) words[j][i] = w[j];
+void draw_each(const Stream& stream, const uint32_t* rows, int64_t n, float* zeta, float* offset) {
+    Drawn drawn;
+    uint32_t counters[tile], odd[tile];
+    for (int64_t i = 0; i < n; ++i) counters[i] = rows[i] >> 1;
+    gather_words(stream, counters, n, {drawn.radius, drawn.angle, drawn.rest, odd});
+    for (int64_t i = 0; i < n; ++i) {
+        drawn.angle[i] -= rows[i] << 31 >> 1;
+        drawn.rest[i] = rows[i] & 1 ? odd[i] : drawn.rest[i];
     }
+    draw(drawn, n, zeta, offset);
+}
+
+// The same for neighbouring rows 2 first, 2 first + 1, ...: two of them share a counter.
+SGLB_KERNEL void draw_two(const uint32_t (&words)[4][tile / 2], int64_t n_pairs, float* zeta,
+                          float* offset) {
     for (int64_t i = 0; i < n_pairs; ++i) {
         const float radius = normal_radius_single(words[0][i]);
         zeta[2 * i] = radius * normal_cosine_single(words[1][i], 0);
@@ -47,6 +50,13 @@ SGLB_KERNEL void draw_pairs(const Stream& stream, uint64_t first, int64_t n_pair
         offset[2 * i] = unit_single(words[2][i]);
         offset[2 * i + 1] = unit_single(words[3][i]);
     }
+}
+
+void draw_pairs(const Stream& stream, uint32_t first, int64_t n_pairs, float* zeta, float* offset) {
+    uint32_t counters[tile / 2], words[4][tile / 2];
+    std::iota(counters, counters + n_pairs, first);
+    gather_words(stream, counters, n_pairs, {words[0], words[1], words[2], words[3]});
+    draw_two(words, n_pairs, zeta, offset);
 }
 
 // |x| < 2^51 rounded to an integer; floor(x) by rounding x - 1/2 differs only
@@ -179,9 +189,9 @@ class Tile {
             if (noise_ > 0.0 || !scales_.fine) {
                 const Stream stream{in_.seed, in_.step, Role::structure, static_cast<uint32_t>(k)};
                 if (rows)
-                    draw(stream, rows, n, zeta_, offset_);
+                    draw_each(stream, rows, n, zeta_, offset_);
                 else
-                    draw_pairs(stream, static_cast<uint64_t>(begin) / 2, (n + 1) / 2, zeta_,
+                    draw_pairs(stream, static_cast<uint32_t>(begin / 2), (n + 1) / 2, zeta_,
                                offset_);
                 if (in_.weights.weight)
                     perturb(value, zeta_, weight_, n, noise_, value_);

@@ -18,15 +18,17 @@ constexpr int64_t pilot_rows = 1024;
 // Where in its stretch candidate k lies, and the number that decides whether it is drawn: words 0
 // and 1 of counter k / 2, or 2 and 3 if k is odd. These are the words of candidates first,
 // first + 1, first + 2 stride, first + 2 stride + 1, ... in whole pairs; `first` is even.
-SGLB_KERNEL void candidate_words(const Stream& stream, uint64_t first, uint64_t stride, int64_t n,
-                                 uint32_t* point, uint32_t* coin) {
-    const Stream copy = stream;
+void candidate_words(const Stream& stream, int64_t first, int64_t stride, int64_t n,
+                     uint32_t* point, uint32_t* coin) {
+    uint32_t counters[tile / 2 + 1], words[4][tile / 2 + 1];
+    for (int64_t i = 0; i < n / 2; ++i)
+        counters[i] = static_cast<uint32_t>(first / 2 + i * stride);
+    gather_words(stream, counters, n / 2, {words[0], words[1], words[2], words[3]});
     for (int64_t i = 0; i < n / 2; ++i) {
-        const Words w = words_at(copy, first / 2 + static_cast<uint64_t>(i) * stride);
-        point[2 * i] = w[0];
-        coin[2 * i] = w[1];
-        point[2 * i + 1] = w[2];
-        coin[2 * i + 1] = w[3];
+        point[2 * i] = words[0][i];
+        coin[2 * i] = words[1][i];
+        point[2 * i + 1] = words[2][i];
+        coin[2 * i + 1] = words[3][i];
     }
 }
 
@@ -125,8 +127,7 @@ class Drawing {
         uint32_t rows[tile], point[tile], coin[tile];
         for (int64_t at = 0; at < n; at += tile) {
             const int64_t count = std::min(tile, n - at);
-            candidate_words(stream(), static_cast<uint64_t>(at * stride),
-                            static_cast<uint64_t>(stride), count + 1, point, coin);
+            candidate_words(stream(), at * stride, stride, count + 1, point, coin);
             for (int64_t i = 0; i < count; ++i)
                 rows[i] = row_of(point[i], (at + i) / 2 * 2 * stride + (at + i) % 2);
             look.run(rows, count);
@@ -172,7 +173,7 @@ class Drawing {
         int64_t found = begin;
         for (int64_t at = begin; at < end; at += tile) {
             const int64_t n = std::min(tile, end - at);
-            candidate_words(stream(), static_cast<uint64_t>(at), 1, n + 1, point, coin);
+            candidate_words(stream(), at, 1, n + 1, point, coin);
             for (int64_t i = 0; i < n; ++i) rows[i] = row_of(point[i], at + i);
             look.run(rows, n);
             reach(look.squares, look.weight, n, noise_, draw_.floor, reaches);

@@ -31,8 +31,8 @@ struct Halves {
     Ints8 gradient, weight;
 };
 
-// The halves of eight words, in the order of lane_feature. As floats, which compilers shuffle by one
-// instruction where integers take two.
+// The halves of eight words, in the order of lane_feature. As floats, which compilers shuffle by
+// one instruction where integers take two.
 SGLB_INLINE Halves halves(Words4 low, Words4 high) {
     const auto a = reinterpret_cast<Floats8>(low), b = reinterpret_cast<Floats8>(high);
     return {reinterpret_cast<Ints8>(__builtin_shuffle(a, b, Ints8{1, 3, 9, 11, 5, 7, 13, 15})),
@@ -50,9 +50,9 @@ struct Share {
     Ints8 parted;
 };
 
-// Gradients and weights are below 2^31, and with l2, of at most 2^52, a weight is at most 2^53. So a
-// fraction fits a float, but a product of two may not, unless one of them is made smaller first, by
-// a power of two that changes no digit: the square of the largest weight.
+// Gradients and weights are below 2^31, and with l2, of at most 2^52, a weight is at most 2^53. So
+// a fraction fits a float, but a product of two may not, unless one of them is made smaller first,
+// by a power of two that changes no digit: the square of the largest weight.
 SGLB_INLINE float smaller_by(float l2) {
     const float largest = 0x1p31f + l2;
     int exponent;
@@ -203,7 +203,8 @@ SGLB_INLINE void score_family(const Family& family, const GroupRule& rule, const
     for (int64_t at = 0; at < rule.width * group_features; at += group_features) {
         Words4 low = load<Words4>(whole + at), high = load<Words4>(whole + at + 4);
         if constexpr (with_part) {
-            const auto part_low = load<Words4>(words + at), part_high = load<Words4>(words + at + 4);
+            const auto part_low = load<Words4>(words + at),
+                       part_high = load<Words4>(words + at + 4);
             low -= part_low;
             high -= part_high;
             store(whole + at, low);
@@ -235,7 +236,8 @@ SGLB_INLINE void score_family(const Family& family, const GroupRule& rule, const
 // As score_family where only the first four features exist, and all are numbers: the lanes of the
 // others are the second leaf's.
 template <class Form>
-SGLB_INLINE void score_pairwise(const Family& family, const GroupRule& rule, const GroupScores& to) {
+SGLB_INLINE void score_pairwise(const Family& family, const GroupRule& rule,
+                                const GroupScores& to) {
     const int64_t part_total = total_of(family.part, rule.width);
     const int64_t rest_total = total_of(family.whole, rule.width) - part_total;
     const Halves total = halves(Words4{} + rest_total, Words4{} + part_total);

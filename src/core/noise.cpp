@@ -16,9 +16,9 @@ SGLB_KERNEL void words_one_by_one(const Stream& stream, const uint32_t* index, i
 }
 
 #ifdef SGLB_REGISTERS
-// Eight counters in a register, a word of each in a lane of 64 bits, whose low half a multiplication
-// takes and whose high half nobody reads: compilers move the halves about instead. Four registers at
-// a time hide the multiplication's latency. Returns how many counters were done.
+// Eight counters in a register, a word of each in a lane of 64 bits, whose low half a
+// multiplication takes and whose high half nobody reads: compilers move the halves about instead.
+// Four registers at a time hide the multiplication's latency. Returns how many counters were done.
 #define SGLB_AVX512 __attribute__((target("avx512f,avx512vl")))
 
 SGLB_AVX512 int64_t words_wide(const Stream& stream, const uint32_t* index, int64_t n,

@@ -32,13 +32,13 @@ struct alignas(64) Queue {
 struct Job {
     static constexpr int most_queues = 16;
     const std::function<void(int64_t)>& task;
-    int n_queues;
+    int n_threads, n_queues;
     Queue queues[most_queues];
     std::mutex failure_lock;
     std::exception_ptr failure;
 
-    Job(const std::function<void(int64_t)>& work, int64_t n_tasks, int n_threads)
-        : task(work), n_queues(std::min(n_threads, most_queues)) {
+    Job(const std::function<void(int64_t)>& work, int64_t n_tasks, int threads)
+        : task(work), n_threads(threads), n_queues(std::min(threads, most_queues)) {
         for (int q = 0; q < n_queues; ++q) {
             queues[q].next.store(n_tasks * q / n_queues, std::memory_order_relaxed);
             queues[q].end = n_tasks * (q + 1) / n_queues;
@@ -73,15 +73,16 @@ struct Job {
     // The caller's share, thread 0: as work(), but looks up now and then whether the user wants to
     // stop.
     void work_and_listen() noexcept {
+        static thread_local Clock::time_point last;
         try {
-            auto last = Clock::now();
             for (int64_t i; (i = take(0)) >= 0;) {
                 task(i);
                 const auto check = interrupt_check.load(std::memory_order_relaxed);
-                if (check && Clock::now() - last > std::chrono::milliseconds(100)) {
-                    check();
-                    last = Clock::now();
-                }
+                if (!check) continue;
+                const auto now = Clock::now();
+                if (now - last <= std::chrono::milliseconds(100)) continue;
+                last = now;
+                check();
             }
         } catch (...) {
             fail();
@@ -89,25 +90,28 @@ struct Job {
     }
 };
 
+// Workers look at a counter of jobs, first in a loop and then asleep. A worker says that it is here
+// before it looks for the job, and the caller takes the job away before it asks who is here: so
+// either the worker sees no job, or the caller sees the worker and waits. Sleepers and the counter
+// are played the same way. All of it rests on one order of these operations for all threads, which
+// the atomics' default gives.
 class Pool {
   public:
-    // Runs the job on at most n_threads threads, the caller being one of them. A worker that wakes
-    // after the caller has run out of tasks finds no job and goes back to sleep.
-    void run(Job& job, int n_threads) {
-        grow(n_threads - 1);
-        {
-            const std::lock_guard guard(lock_);
-            job_ = &job;
-            wanted_ = n_threads - 1;
-            generation_.fetch_add(1, std::memory_order_release);
+    // Runs the job on its number of threads at most, the caller being one of them. A worker that
+    // wakes after the caller has run out of tasks finds no job.
+    void run(Job& job) {
+        grow(job.n_threads - 1);
+        job_.store(&job);
+        n_jobs_.fetch_add(1);
+        if (n_asleep_.load() > 0) {
+            {
+                const std::lock_guard guard(lock_);
+            }
+            wake_.notify_all();
         }
-        wake_.notify_all();
         job.work_and_listen();
-        {
-            const std::lock_guard guard(lock_);
-            job_ = nullptr;
-        }
-        for (int spins = 0; running_.load(std::memory_order_acquire) > 0; ++spins)
+        job_.store(nullptr);
+        for (int spins = 0; n_here_.load() > 0; ++spins)
             if (spins < spin_limit)
                 rest();
             else
@@ -130,7 +134,7 @@ class Pool {
     void grow(int n_workers) {
         while (static_cast<int>(workers_.size()) < n_workers) {
             const int index = static_cast<int>(workers_.size());
-            const uint64_t seen = generation_.load();
+            const uint64_t seen = n_jobs_.load();
             workers_.emplace_back([this, index, seen] { serve(index, seen); });
             workers_.back().detach();
         }
@@ -138,31 +142,33 @@ class Pool {
 
     void serve(int index, uint64_t seen) {
         for (;;) {
-            for (int spins = 0; generation_.load(std::memory_order_acquire) == seen; ++spins) {
-                rest();
-                if (spins < spin_limit) continue;
-                std::unique_lock guard(lock_);
-                wake_.wait(guard, [&] { return generation_.load() != seen; });
-            }
-            Job* job = nullptr;
-            {
-                const std::lock_guard guard(lock_);
-                seen = generation_.load();
-                if (index < wanted_) job = job_;
-                if (job) running_.fetch_add(1, std::memory_order_relaxed);
-            }
-            if (!job) continue;
-            job->work(index + 1);
-            running_.fetch_sub(1, std::memory_order_release);
+            for (int spins = 0; n_jobs_.load() == seen; ++spins)
+                if (spins < spin_limit)
+                    rest();
+                else
+                    sleep(seen);
+            seen = n_jobs_.load();
+            n_here_.fetch_add(1);
+            if (Job* const job = job_.load(); job && index + 1 < job->n_threads)
+                job->work(index + 1);
+            n_here_.fetch_sub(1);
         }
     }
 
-    std::mutex lock_;
+    void sleep(uint64_t seen) {
+        std::unique_lock guard(lock_);
+        n_asleep_.fetch_add(1);
+        wake_.wait(guard, [&] { return n_jobs_.load() != seen; });
+        n_asleep_.fetch_sub(1);
+    }
+
+    // Words that several threads write stand on lines of their own.
+    alignas(64) std::atomic<Job*> job_{nullptr};
+    std::atomic<uint64_t> n_jobs_{0};
+    std::atomic<int> n_asleep_{0};
+    alignas(64) std::atomic<int> n_here_{0};
+    alignas(64) std::mutex lock_;
     std::condition_variable wake_;
-    std::atomic<uint64_t> generation_{0};
-    std::atomic<int> running_{0};
-    int wanted_ = 0;
-    Job* job_ = nullptr;
     std::vector<std::thread> workers_;
 };
 
@@ -224,7 +230,7 @@ void parallel_for(int64_t n_tasks, int n_threads, const std::function<void(int64
         Pool& shared = pool();
         std::unique_lock guard(shared.in_use, std::try_to_lock);
         if (guard.owns_lock()) {
-            shared.run(job, useful);
+            shared.run(job);
         } else {
             job.work_and_listen();
         }

@@ -1,10 +1,10 @@
 // A small thread pool: parallel_for over numbered tasks.
 //
 // Each thread has its share of the numbers and helps the others when it is done, so a task must
-// write only to places of its own or combine by exact (integer) arithmetic: then the result does not
-// depend on the threads.
-// The pool is made on first use and forgotten in a forked child. When it is busy with another call
-// the caller does all the work itself. The first exception of a task reaches the caller.
+// write only to places of its own or combine by exact (integer) arithmetic: then the result does
+// not depend on the threads. The pool is made on first use and forgotten in a forked child. When it
+// is busy with another call the caller does all the work itself. The first exception of a task
+// reaches the caller.
 #pragma once
 
 #include <cstdint>

@@ -21,8 +21,7 @@ constexpr int64_t pilot_rows = 1024;
 void candidate_words(const Stream& stream, int64_t first, int64_t stride, int64_t n,
                      uint32_t* point, uint32_t* coin) {
     uint32_t counters[tile / 2 + 1], words[4][tile / 2 + 1];
-    for (int64_t i = 0; i < n / 2; ++i)
-        counters[i] = static_cast<uint32_t>(first / 2 + i * stride);
+    for (int64_t i = 0; i < n / 2; ++i) counters[i] = static_cast<uint32_t>(first / 2 + i * stride);
     gather_words(stream, counters, n / 2, {words[0], words[1], words[2], words[3]});
     for (int64_t i = 0; i < n / 2; ++i) {
         point[2 * i] = words[0][i];

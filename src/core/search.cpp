@@ -179,9 +179,10 @@ class Search {
         constexpr int64_t block = 1024;
         for (int64_t at = 0; at < rows.count; at += block)
             for (int64_t group = groups.first; group < groups.last; ++group)
-                build_histogram(
-                    codes_of(group * group_features), stride_, ws_.order.data() + rows.begin + at,
-                    in_.packed + output * in_.n, std::min(block, rows.count - at), features_of(group) <= 4, place(group));
+                build_histogram(codes_of(group * group_features), stride_,
+                                ws_.order.data() + rows.begin + at, in_.packed + output * in_.n,
+                                std::min(block, rows.count - at), features_of(group) <= 4,
+                                place(group));
     }
 
     // sqrt(sum of squared gradients / sum of weights): what random_strength is relative to.
@@ -372,8 +373,8 @@ class Search {
     }
 
     GroupRule rule(int64_t group) const {
-        GroupRule rule{width_, features_of(group), {},
-                       static_cast<float>(std::min(in_.rule.l2, 0x1p52))};
+        GroupRule rule{
+            width_, features_of(group), {}, static_cast<float>(std::min(in_.rule.l2, 0x1p52))};
         for (int64_t j = 0; j < features_of(group); ++j)
             rule.is_level[j] = one_code_left(in_.codes.kinds[group * group_features + j]);
         return rule;

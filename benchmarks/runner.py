@@ -11,6 +11,7 @@ import os
 import shlex
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from rich.console import Console
@@ -20,7 +21,14 @@ from benchmarks import machine, report
 from benchmarks.peers import PEERS, get_peer, version
 from benchmarks.problems import PROBLEMS, get_problem
 from benchmarks.records import Records, Run
-from benchmarks.schedule import QUICK_LIBRARIES, QUICK_PROBLEMS, entrants, in_turn
+from benchmarks.schedule import (
+    QUICK_LIBRARIES,
+    QUICK_PROBLEMS,
+    REPEATS,
+    again,
+    entrants,
+    in_turn,
+)
 
 REPOSITORY = Path(__file__).parent.parent
 # Thread pools that no peer's own parameter reaches (OpenMP in predict, Rayon, BLAS, Numba).
@@ -44,7 +52,9 @@ def parse(arguments):
     add("--quick", action="store_true", help="small problems, few libraries; under three minutes")
     add("--problems", help="comma-separated; without it, all")
     add("--libraries", help="comma-separated; without it, all that are installed")
-    add("--repeats", type=int, help="processes of each library on each problem (3; quick 2)")
+    add(
+        "--repeats", type=int, help="processes each (3, of slow ones fewer; quick 2)"
+    )
     add("--threads", type=int, default=cores, help=f"of each library ({cores})")
     add("--write", action="store_true", help="put report and figure into the output folder")
     add("--output", type=Path, default=REPOSITORY / "docs", metavar="FOLDER", help="(docs)")
@@ -64,7 +74,7 @@ def parse(arguments):
 
     options.problems = names(options.problems, QUICK_PROBLEMS, PROBLEMS, "problem")
     options.libraries = names(options.libraries, QUICK_LIBRARIES, PEERS, "library")
-    options.repeats = options.repeats or (2 if options.quick else 3)
+    options.repeats = options.repeats or (2 if options.quick else None)
     return options
 
 
@@ -104,14 +114,17 @@ def run(options, records, console):
         for place, name in enumerate(options.problems):
             there = entrants(get_problem(name), options.libraries, records.results)
             label = f"{name} ({place + 1} of {len(options.problems)})"
-            task = progress.add_task(label, total=options.repeats * len(there))
-            failed = set()
-            for repeat in range(options.repeats):
+            repeats = options.repeats or REPEATS
+            task = progress.add_task(label, total=repeats * len(there))
+            spent, failed = dict.fromkeys(there, 0.0), set()
+            for repeat in range(repeats):
                 for library in in_turn(there, repeat):
                     progress.update(task, description=f"{label}: {library}")
-                    if library not in failed:
+                    if library not in failed and again(repeat, spent[library], options.repeats):
+                        start = time.perf_counter()
                         with machine.Others() as others:
                             result = run_one(name, library, repeat, options)
+                        spent[library] += time.perf_counter() - start
                         records.add(name, library, result | {"others": others.cores})
                         told = result.get("error") or f"{result['seconds']:.4g} s"
                         if others.cores > report.QUIET:

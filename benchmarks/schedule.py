@@ -16,6 +16,11 @@ QUICK_LIBRARIES = (
 # On 1M rows of a machine with two cores; measured anew where a run holds that problem too.
 FASTEST = ("hessboost_plain", "lightgbm_quantised")
 
+# Processes of a library on a problem, unless so many are asked for; a second or third one only
+# while those before took less than this, seconds together.
+REPEATS = 3
+ENOUGH = 20.0
+
 # What a peer must have to enter.
 NEEDS = {"custom": "fit_custom", "states": "predict_states"}
 
@@ -38,6 +43,13 @@ def in_turn(names, repeat):
     """Another one begins in each repeat, so that none is always first after a pause."""
     start = repeat % len(names) if names else 0
     return names[start:] + names[:start]
+
+
+def again(repeat, spent, asked=None):
+    """Whether a library enters for another time, having spent so many seconds in the others."""
+    if asked is not None:
+        return repeat < asked
+    return repeat == 0 or (repeat < REPEATS and spent < ENOUGH)
 
 
 def _can(name, problem):

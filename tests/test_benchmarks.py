@@ -112,6 +112,14 @@ def test_the_largest_problem_is_for_sglb_and_the_two_fastest_peers():
     }  # fmt: skip
 
 
+def test_a_slow_library_is_not_repeated_unless_asked():
+    from benchmarks.schedule import again
+
+    assert [again(repeat, 0.1) for repeat in range(4)] == [True, True, True, False]
+    assert [again(repeat, 500.0) for repeat in range(4)] == [True, False, False, False]
+    assert [again(repeat, 500.0, asked=2) for repeat in range(4)] == [True, True, False, False]
+
+
 def test_every_peer_says_who_it_is_without_its_library():
     from benchmarks.peers import PEERS, get_peer
 

@@ -181,3 +181,13 @@ def test_samples_are_added_up_by_kernel_and_by_function():
     assert kernels["outside"] == pytest.approx(8.5)
     assert functions["build_histogram"] == pytest.approx(41.2)
     assert functions["outside: clear_page_erms"] == pytest.approx(0.5)
+
+
+def test_rates_are_in_cycles():
+    from benchmarks.kernels.cycles import table
+
+    found = {"clock": 0.25, "addition": 0.5, "step": 0.25, "counter": 1.0, "tree": 0.0}
+    lines = table(found)
+    assert lines[0] == "A cycle takes 0.250 ns (4.00 GHz)."
+    assert lines[4].startswith("| histogram: additions | 0.500 | 0.50 |")
+    assert lines[-1] == "| prediction: trees of depth 6 at a row | – | – | needs AVX-512 |"

@@ -48,6 +48,16 @@ def build():
     )
 
 
+def run_program(source):
+    """What a program that uses the core prints."""
+    build()
+    program = FOLDER / source.stem
+    flags = ("-std=c++20", "-O3", "-Wall", "-Wextra", "-I", REPOSITORY / "src" / "core")
+    library = next(FOLDER.rglob("libsglb_core.a"))
+    _run(_compiler(), *flags, source, library, "-pthread", "-o", program)
+    return _run(program)
+
+
 def _compiler():
     """The compiler that the extension was built with."""
     for line in (FOLDER / "CMakeCache.txt").read_text().splitlines():

@@ -1,0 +1,52 @@
+"""What the innermost kernels do in a clock cycle, and what the processor could do.
+
+    python -m benchmarks.kernels.cycles
+
+Compiles `cycles.cpp` with the sources and flags of the extension and runs it on one thread.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+from benchmarks.kernels import build
+
+# What is counted, where it comes from, and what limits it.
+KERNELS = (
+    ("histogram: additions", "addition", "a store each: 1 a cycle on most processors"),
+    ("scores: codes of a feature and a leaf", "step", "4 instructions each, a division for 16"),
+    ("noise: counters of Philox", "counter", "10 rounds of 2 multiplications, 8 at a time"),
+    (
+        "prediction: trees of depth 6 at a row",
+        "tree",
+        "6 compares of 64 bytes, 4 look-ups of 32 rows",
+    ),
+)
+
+
+def table(found):
+    """Markdown of what `cycles.cpp` printed."""
+    lines = [
+        f"A cycle takes {found['clock']:.3f} ns ({1.0 / found['clock']:.2f} GHz).",
+        "",
+        "| | ns each | in a cycle | limit |",
+        "|---|--:|--:|---|",
+    ]
+    for what, key, limit in KERNELS:
+        if found[key]:
+            rate = found["clock"] / found[key]
+            lines.append(f"| {what} | {found[key]:.3f} | {rate:.2f} | {limit} |")
+        else:
+            lines.append(f"| {what} | – | – | needs AVX-512 |")
+    return lines
+
+
+def main():
+    try:
+        print("\n".join(table(json.loads(build.run_program(Path(__file__).parent / "cycles.cpp")))))
+    except build.NotReadyError as error:
+        sys.exit(str(error))
+
+
+if __name__ == "__main__":
+    main()

@@ -52,9 +52,7 @@ def parse(arguments):
     add("--quick", action="store_true", help="small problems, few libraries; under three minutes")
     add("--problems", help="comma-separated; without it, all")
     add("--libraries", help="comma-separated; without it, all that are installed")
-    add(
-        "--repeats", type=int, help="processes each (3, of slow ones fewer; quick 2)"
-    )
+    add("--repeats", type=int, help="processes each (3, of slow ones fewer; quick 2)")
     add("--threads", type=int, default=cores, help=f"of each library ({cores})")
     add("--write", action="store_true", help="put report and figure into the output folder")
     add("--output", type=Path, default=REPOSITORY / "docs", metavar="FOLDER", help="(docs)")

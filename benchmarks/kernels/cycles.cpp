@@ -80,11 +80,11 @@ int main() {
     double addition = clock, step = clock, counter = clock, tree = clock;
     for (int i = 0; i < repeats; ++i) {
         clock = std::min(clock, nanoseconds(add_in_a_chain) / chain);
-        addition =
-            std::min(addition, nanoseconds([&] {
-                                   build_histogram(rows.data(), group_features, order.data(),
-                                                   words.data(), n_rows, false, whole.data());
-                               }) / (n_rows * group_features));
+        addition = std::min(addition, nanoseconds([&] {
+                                          build_histogram({rows.data(), group_features, false},
+                                                          order.data(), words.data(), n_rows, false,
+                                                          whole.data());
+                                      }) / (n_rows * group_features));
         std::copy(whole.begin(), whole.end(), part.begin());
         step = std::min(step, nanoseconds([&] {
                                   score_histograms(&family, 1, rule,

@@ -102,7 +102,10 @@ SGLB_INLINE void add_four(int64_t* hist, uint32_t c, int64_t word) {
     hist[(c >> 21 & 2040) + 3] += word;
 }
 
-template <bool half>
+// Far enough ahead to hide a cache miss, near enough to be still there when it is used.
+constexpr int64_t ahead = 24;
+
+template <bool half, bool far>
 void build(const uint8_t* codes, int64_t stride, const uint32_t* order, const int64_t* words,
            int64_t n, int64_t* hist) {
     struct Row {
@@ -121,12 +124,19 @@ void build(const uint8_t* codes, int64_t stride, const uint32_t* order, const in
         // The next two rows are read before these two are added: a load that stands behind sixteen
         // stores waits for their addresses.
         Row a = read(0), b = read(1);
-        for (; i + 4 <= n; i += 2) {
+        const auto two = [&] {
             const Row c = read(i + 2), d = read(i + 3);
             add(a);
             add(b);
             a = c, b = d;
-        }
+        };
+        if constexpr (far)
+            for (; i + ahead + 2 <= n; i += 2) {
+                __builtin_prefetch(codes + order[i + ahead] * stride);
+                __builtin_prefetch(codes + order[i + ahead + 1] * stride);
+                two();
+            }
+        for (; i + 4 <= n; i += 2) two();
     }
     for (; i < n; ++i) add(read(i));
 }
@@ -280,12 +290,11 @@ SGLB_INLINE void score_all(const Family* families, int64_t n, const GroupRule& r
 
 }  // namespace
 
-void build_histogram(const uint8_t* codes, int64_t stride, const uint32_t* order,
-                     const int64_t* words, int64_t n, bool half, int64_t* hist) {
-    if (half)
-        build<true>(codes, stride, order, words, n, hist);
-    else
-        build<false>(codes, stride, order, words, n, hist);
+void build_histogram(const RowCodes& rows, const uint32_t* order, const int64_t* words, int64_t n,
+                     bool half, int64_t* hist) {
+    const auto kernel = half ? (rows.far ? build<true, true> : build<true, false>)
+                             : (rows.far ? build<false, true> : build<false, false>);
+    kernel(rows.codes, rows.stride, order, words, n, hist);
 }
 
 SGLB_KERNEL void add_histogram(const int64_t* from, int64_t* to, int64_t size) {

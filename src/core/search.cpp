@@ -23,6 +23,8 @@ constexpr int64_t serial_work = 20000;
 // Groups whose codes of one row fill a line of cache, and whose histograms of one leaf a
 // first-level cache.
 constexpr int64_t panel_groups = 8;
+// Codes of all rows that a second-level cache keeps beside the histograms.
+constexpr int64_t near_bytes = int64_t{1} << 19;
 // Scores of this many pairs of leaves, or a sixteenth of all, are added up by one task. Part of the
 // rule: sums of floats depend on it.
 constexpr int64_t least_range = 4;
@@ -179,10 +181,10 @@ class Search {
         constexpr int64_t block = 1024;
         for (int64_t at = 0; at < rows.count; at += block)
             for (int64_t group = groups.first; group < groups.last; ++group)
-                build_histogram(codes_of(group * group_features), stride_,
-                                ws_.order.data() + rows.begin + at, in_.packed + output * in_.n,
-                                std::min(block, rows.count - at), features_of(group) <= 4,
-                                place(group));
+                build_histogram(
+                    {codes_of(group * group_features), stride_, in_.n * stride_ > near_bytes},
+                    ws_.order.data() + rows.begin + at, in_.packed + output * in_.n,
+                    std::min(block, rows.count - at), features_of(group) <= 4, place(group));
     }
 
     // sqrt(sum of squared gradients / sum of weights): what random_strength is relative to.

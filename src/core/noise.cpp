@@ -19,8 +19,6 @@ SGLB_KERNEL void words_one_by_one(const Stream& stream, const uint32_t* index, i
 // Eight counters in a register, a word of each in a lane of 64 bits, whose low half a
 // multiplication takes and whose high half nobody reads: compilers move the halves about instead.
 // Four registers at a time hide the multiplication's latency. Returns how many counters were done.
-#define SGLB_AVX512 __attribute__((target("avx512f,avx512vl")))
-
 SGLB_AVX512 int64_t words_wide(const Stream& stream, const uint32_t* index, int64_t n,
                                uint32_t* const (&to)[4]) {
     constexpr int wide = 4;
@@ -61,11 +59,6 @@ SGLB_AVX512 int64_t words_wide(const Stream& stream, const uint32_t* index, int6
     }
     return at;
 }
-
-bool has_wide_words() {
-    static const bool has = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl");
-    return has;
-}
 #endif
 
 SGLB_KERNEL void normals_block(const Stream& stream, uint64_t first, int64_t n, double* out) {
@@ -86,7 +79,7 @@ void gather_words(const Stream& stream, const uint32_t* index, int64_t n,
                   uint32_t* const (&to)[4]) {
     int64_t done = 0;
 #ifdef SGLB_REGISTERS
-    if (has_wide_words()) done = words_wide(stream, index, n, to);
+    if (has_avx512()) done = words_wide(stream, index, n, to);
 #endif
     words_one_by_one(stream, index, done, n, to);
 }

@@ -6,9 +6,7 @@
 namespace sglb {
 
 // Moves n values: those with bit 0 to the beginning of `to`, those with bit 1 to its end. Returns
-// how many have bit 0. The order within a part depends on the bits alone, so that arrays moved by
-// the same bits stay side by side.
+// how many have bit 0. The order within a part is not kept, but depends on the bits alone.
 int64_t part(const uint32_t* from, uint32_t* to, const uint8_t* bits, int64_t n);
-int64_t part(const int64_t* from, int64_t* to, const uint8_t* bits, int64_t n);
 
 }  // namespace sglb

@@ -17,8 +17,6 @@ constexpr int part_bits = 6;        // of a leaf's number within its part
 constexpr int64_t group = 16;       // 2^15 / 2^11 trees
 constexpr int64_t run = 8 * group;  // 2^31 / (2^11 + 2^23) trees, rounded down to a power of two
 
-#define SGLB_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq")))
-
 // Leaves of 128 rows as look-ups read them, from the lowest bits of 16: the even rows of the first
 // 64, the odd ones with what lies above them, then those of the other 64.
 template <class WideSplit>
@@ -55,12 +53,7 @@ struct RegisterSums::Pairs {
     alignas(64) int32_t low[rows], high[rows];
 };
 
-bool RegisterSums::available() {
-    static const bool has =
-        __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
-    return has;
-}
+bool RegisterSums::available() { return has_avx512(); }
 
 // n values, `stride` apart.
 SGLB_AVX512 void RegisterSums::cut(const double* values, int64_t stride, int64_t n, Page* pages) {

@@ -59,6 +59,23 @@ def test_structures_of_every_depth_equal_their_twin(max_depth):
     assert_same(found, expected)
 
 
+@pytest.mark.parametrize("l2", [0.0, 0.5, 300.0, 1e30])
+@pytest.mark.parametrize("n_features", [1, 3, 4, 5, 8, 9, 12, 13])
+def test_structures_of_plain_numbers_equal_their_twin(n_features, l2):
+    # Sums as large as 31 bits allow: products of four of them need care in single precision.
+    rng = np.random.default_rng(n_features)
+    n_rows, n_codes, kinds = 400, [9] * n_features, np.zeros(n_features, np.uint8)
+    columns = rng.integers(1, 9, (n_features, n_rows)).astype(np.uint8)
+    most = 2**31 // n_rows
+    gradient, weight = rng.integers(-most, most, n_rows), rng.integers(most // 2, most, n_rows)
+    packed = (gradient[None] << 32) + weight
+    found = Search(5).search(columns, n_codes, kinds, packed, l2=l2)
+    codes = reference.to_rows(columns)
+    expected = reference.search(codes, n_codes, kinds, packed, 5, l2, 0.0, 1, 2)
+    assert len(found.features) == 5
+    assert_same(found, expected)
+
+
 def test_the_deepest_structure_equals_its_twin():
     # So wide and deep that the last level's histograms are not kept but built anew.
     rng = np.random.default_rng(3)

@@ -55,8 +55,10 @@ def again(repeat, spent, asked=None):
 def _can(name, problem):
     if problem.libraries is not None and name not in problem.libraries:
         return False
-    need = NEEDS.get(problem.measure)
-    return need is None or hasattr(get_peer(name), need)
+    peer, need = get_peer(name), NEEDS.get(problem.measure)
+    if hasattr(peer, "enters") and not peer.enters(problem):
+        return False
+    return need is None or hasattr(peer, need)
 
 
 def _fastest(by_library):

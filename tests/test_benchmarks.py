@@ -108,8 +108,21 @@ def test_the_largest_problem_is_for_sglb_and_the_two_fastest_peers():
     results = {"rows_1m": {name: [{"seconds": s}] for name, s in times.items()}}
     there = entrants(PROBLEMS["rows_10m"], PEERS, results)
     assert set(there) == {
-        "sglb_langevin", "sglb_gradient", "sglb_plain", "xgboost_hist", "lightgbm_plain",
+        "sglb_langevin", "sglb_gradient", "sglb_plain", "sglb_two_steps", "xgboost_hist",
+        "lightgbm_plain",
     }  # fmt: skip
+
+
+def test_a_peer_that_says_nothing_new_stays_away():
+    from benchmarks.peers import PEERS
+    from benchmarks.problems import PROBLEMS
+    from benchmarks.schedule import entrants
+
+    for name, problem in PROBLEMS.items():
+        there = "sglb_two_steps" in entrants(problem, PEERS, {})
+        allowed = problem.libraries is None or "sglb_two_steps" in problem.libraries
+        binary = problem.measure == "fit" and problem.task == "binary"
+        assert there == (allowed and binary), name
 
 
 def test_a_slow_library_is_not_repeated_unless_asked():

@@ -74,6 +74,7 @@ class Leaves:
             self.offset,
             seed,
             step,
+            None,
             raw,
             values,
             self.gains,

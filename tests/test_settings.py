@@ -51,6 +51,7 @@ WRONG = {
     "structure_sample": [0, 0.0, 1.5, -3, "all"],
     "random_strength": [-1, "auto"],
     "leaf_method": ["Newton", None],
+    "leaf_steps": [0, 101, 2.0, "auto"],
     "l2_regularization": [-1, "none"],
     "init": [0, "zeros"],
     "categorical_features": ["all", [0.5], [0, "a"], [[0]], 3, {"a"}],

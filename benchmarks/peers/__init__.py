@@ -15,6 +15,7 @@ and, where the library has such a thing,
     predict_row(model, row)          its call for one row (n_features,) without an estimator around
     predict_states(model, X, n)      uncertainty from n states of one model
     warm_up()                        more than a tiny fit does
+    enters(problem)                  whether it says anything new there; True if left out
 
 Libraries are imported inside the functions: a peer that is not installed can still be listed.
 """
@@ -25,6 +26,7 @@ PEERS = (
     "sglb_langevin",
     "sglb_gradient",
     "sglb_plain",
+    "sglb_two_steps",
     "catboost_sglb",
     "catboost_newton",
     "catboost_default",

@@ -31,36 +31,74 @@ double py_largest(nb::ndarray<const double, nb::c_contig, nb::device::cpu> value
     return largest(values.data(), static_cast<int64_t>(values.size()), n_threads);
 }
 
+// The chain's rows as the kernels of leaves want them; what only the last step needs stays zero.
+LeafInput input_of(const RowsObject& rows, const std::vector<Split>& splits,
+                   const SlopesObject& object, double subsample, SlopeBounds largest, double l2,
+                   uint64_t seed, uint32_t step) {
+    LeafInput input{};
+    input.columns = rows.code_columns.data();
+    input.splits = splits.data();
+    input.depth = static_cast<int>(splits.size());
+    input.slopes = object.slopes;
+    input.sample = {subsample, seed, step};
+    input.weight = rows.weights.weight;
+    input.largest_gradient = largest.first;
+    input.largest_hessian = largest.second;
+    input.largest_weight = rows.largest_weight();
+    input.l2 = l2;
+    input.seed = seed;
+    input.step = step;
+    return input;
+}
+
+void check_raw(const RowsObject& rows, const SlopesObject& object, const Array<double, 2>& raw) {
+    require(length(raw, 1) == rows.n_rows() && same_shape(object.first, raw),
+            "raw and slopes must be (K, N)");
+}
+
+// (2, 2^depth, K): the sum of the steps, and the last of them.
+Approach approach_of(const Array<double, 3>& path, size_t n_leaves, size_t n_outputs) {
+    require(path.shape(0) == 2 && path.shape(1) == n_leaves && path.shape(2) == n_outputs,
+            "path must be (2, 2^depth, K)");
+    return {path.data(), path.data() + n_leaves * n_outputs};
+}
+
 void py_fit_leaves(Workspace& workspace, const RowsObject& rows, In<int32_t, 1> features,
                    In<uint8_t, 1> lows, In<uint8_t, 1> highs, const SlopesObject& object,
                    double subsample, SlopeBounds largest, double learning_rate, double sigma,
                    double shrink, double l2, In<double, 1> offset, uint64_t seed, uint32_t step,
-                   Array<double, 2> raw, Array<double, 2> values, Array<double, 1> gains,
-                   int n_threads) {
+                   std::optional<Array<double, 3>> path, Array<double, 2> raw,
+                   Array<double, 2> values, std::optional<Array<double, 1>> gains, int n_threads) {
     const auto splits = splits_of(features, lows, highs, length(rows.code_columns, 0));
-    require(length(raw, 1) == rows.n_rows() && same_shape(object.first, raw),
-            "raw and slopes must be (K, N)");
-    require(values.shape(0) == size_t{1} << splits.size() && values.shape(1) == raw.shape(0) &&
-                offset.shape(0) == raw.shape(0) && gains.shape(0) >= splits.size(),
+    const size_t n_leaves = size_t{1} << splits.size();
+    check_raw(rows, object, raw);
+    require(values.shape(0) == n_leaves && values.shape(1) == raw.shape(0) &&
+                offset.shape(0) == raw.shape(0) && (!gains || gains->shape(0) >= splits.size()),
             "values must be (2^depth, K), offset (K,), gains (depth,)");
-    const LeafInput input{rows.code_columns.data(),
-                          splits.data(),
-                          static_cast<int>(splits.size()),
-                          object.slopes,
-                          {subsample, seed, step},
-                          rows.weights.weight,
-                          largest.first,
-                          largest.second,
-                          rows.largest_weight(),
-                          learning_rate,
-                          sigma,
-                          shrink,
-                          l2,
-                          offset.data(),
-                          seed,
-                          step};
+    LeafInput input = input_of(rows, splits, object, subsample, largest, l2, seed, step);
+    input.learning_rate = learning_rate;
+    input.sigma = sigma;
+    input.shrink = shrink;
+    input.offset = offset.data();
+    if (path) input.approach = approach_of(*path, n_leaves, raw.shape(0));
     nb::gil_scoped_release release;
-    fit_leaves(input, workspace, raw.data(), values.data(), gains.data(), n_threads);
+    fit_leaves(input, workspace, raw.data(), values.data(), pointer(gains), n_threads);
+}
+
+void py_approach_leaves(Workspace& workspace, const RowsObject& rows, In<int32_t, 1> features,
+                        In<uint8_t, 1> lows, In<uint8_t, 1> highs, const SlopesObject& object,
+                        double subsample, SlopeBounds largest, double l2, uint64_t seed,
+                        uint32_t step, Array<double, 2> raw, Array<double, 3> path,
+                        Array<double, 2> ahead, std::optional<Array<double, 1>> gains,
+                        int n_threads) {
+    const auto splits = splits_of(features, lows, highs, length(rows.code_columns, 0));
+    check_raw(rows, object, raw);
+    require(same_shape(ahead, raw) && (!gains || gains->shape(0) >= splits.size()),
+            "ahead must be (K, N), gains (depth,)");
+    LeafInput input = input_of(rows, splits, object, subsample, largest, l2, seed, step);
+    input.approach = approach_of(path, size_t{1} << splits.size(), raw.shape(0));
+    nb::gil_scoped_release release;
+    approach_leaves(input, workspace, raw.data(), ahead.data(), pointer(gains), n_threads);
 }
 
 void py_leaf_indices(In<uint8_t, 2> columns, In<int32_t, 1> features, In<uint8_t, 1> lows,
@@ -93,8 +131,11 @@ void bind_leaves(nb::module_& m) {
     m.def("largest", &py_largest, "values"_array, "n_threads"_a);
     m.def("fit_leaves", &py_fit_leaves, "workspace"_a, "rows"_a, "features"_array, "lows"_array,
           "highs"_array, "slopes"_a, "subsample"_a, "largest"_a, "learning_rate"_a, "sigma"_a,
-          "shrink"_a, "l2"_a, "offset"_array, "seed"_a, "step"_a, "raw"_array, "values"_array,
-          "gains"_array, "n_threads"_a);
+          "shrink"_a, "l2"_a, "offset"_array, "seed"_a, "step"_a, "path"_array.none(), "raw"_array,
+          "values"_array, "gains"_array.none(), "n_threads"_a);
+    m.def("approach_leaves", &py_approach_leaves, "workspace"_a, "rows"_a, "features"_array,
+          "lows"_array, "highs"_array, "slopes"_a, "subsample"_a, "largest"_a, "l2"_a, "seed"_a,
+          "step"_a, "raw"_array, "path"_array, "ahead"_array, "gains"_array.none(), "n_threads"_a);
     m.def("leaf_indices", &py_leaf_indices, "columns"_array, "features"_array, "lows"_array,
           "highs"_array, "out"_array, "n_threads"_a);
     m.def("add_tree", &py_add_tree, "columns"_array, "features"_array, "lows"_array, "highs"_array,

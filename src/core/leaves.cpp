@@ -90,13 +90,27 @@ class LeafFit {
     void run(Index* index, double* raw, double* values, double* gains) {
         sum<Index>(index);
         fill_values(values);
-        fill_gains(gains);
+        if (gains) fill_gains(gains);
         const std::vector<double> steps =
             with_offset(values, n_leaves_, in_.slopes.n_outputs, in_.shrink, in_.offset);
         parallel_rows(in_.slopes.n_rows, n_threads_, [&](int64_t begin, int64_t end) {
             for (int64_t k = 0; k < in_.slopes.n_outputs; ++k)
                 update(index + begin, end - begin, steps.data() + k, in_.slopes.n_outputs,
                        in_.shrink, raw + k * in_.slopes.n_rows + begin);
+        });
+    }
+
+    template <class Index>
+    void look_ahead(Index* index, const double* raw, double* ahead, double* gains) {
+        sum<Index>(index);
+        advance();
+        if (gains) fill_gains(gains);
+        const int64_t n_outputs = in_.slopes.n_outputs, n_rows = in_.slopes.n_rows;
+        parallel_rows(n_rows, n_threads_, [&](int64_t begin, int64_t end) {
+            for (int64_t k = 0; k < n_outputs; ++k)
+                for (int64_t i = begin; i < end; ++i)
+                    ahead[k * n_rows + i] =
+                        raw[k * n_rows + i] + in_.approach.sum[index[i] * n_outputs + k];
         });
     }
 
@@ -161,9 +175,10 @@ class LeafFit {
             to_fixed(x, n, scale, out);
     }
 
-    void fill_values(double* values) const {
+    // visit(place, sums, curvature, leaf) for the leaves of every output that have weight.
+    template <class Visit>
+    void each_leaf(Visit&& visit) const {
         for (int64_t k = 0; k < in_.slopes.n_outputs; ++k) {
-            const Stream stream{in_.seed, in_.step, Role::leaf, static_cast<uint32_t>(k)};
             const Sums* sums = sums_.data() + k * n_leaves_;
             int64_t curvature = 0, weight = 0;
             for (int64_t j = 0; j < n_leaves_; ++j) {
@@ -173,8 +188,46 @@ class LeafFit {
             const double least = least_curvature * unscale(curvature, hessian_scale_) /
                                  unscale(weight, weight_scale_);
             for (int64_t j = 0; j < n_leaves_; ++j)
-                values[j * in_.slopes.n_outputs + k] = value(sums[j], least, stream, j);
+                if (sums[j].weight != 0)
+                    visit(j * in_.slopes.n_outputs + k, sums[j], curvature_of(sums[j], least), j);
         }
+    }
+
+    void fill_values(double* values) const {
+        std::fill_n(values, n_leaves_ * in_.slopes.n_outputs, 0.0);
+        each_leaf([&](int64_t place, const Sums& sums, double curvature, int64_t leaf) {
+            double gradient = unscale(sums.gradient, gradient_scale_);
+            double start = 0.0;
+            if (in_.approach.sum) {
+                start = in_.approach.sum[place] + next_step(place, gradient, curvature);
+                gradient = 0.0;
+            }
+            if (in_.sigma > 0.0) {
+                const auto output = static_cast<uint32_t>(place % in_.slopes.n_outputs);
+                const Stream stream{in_.seed, in_.step, Role::leaf, output};
+                gradient += in_.sigma * std::sqrt(curvature) *
+                            normal_at(stream, static_cast<uint64_t>(leaf));
+            }
+            values[place] = in_.learning_rate * (start - gradient / curvature);
+        });
+    }
+
+    void advance() const {
+        each_leaf([&](int64_t place, const Sums& sums, double curvature, int64_t) {
+            const double step =
+                next_step(place, unscale(sums.gradient, gradient_scale_), curvature);
+            in_.approach.sum[place] += step;
+            in_.approach.last[place] = step;
+        });
+    }
+
+    // A Newton step never longer than the one before, and half as long where it turns back: where
+    // curvature falls faster than the gradient, steps would grow and miss the minimum for ever.
+    double next_step(int64_t place, double gradient, double curvature) const {
+        const double last = in_.approach.last[place];
+        const double step = -(gradient + in_.l2 * in_.approach.sum[place]) / curvature;
+        const double most = std::abs((step < 0.0) == (last < 0.0) ? last : 0.5 * last);
+        return std::clamp(step, -most, most);
     }
 
     // gains[d] = what split d adds to the sum over nodes of G^2 / (W + l2), on
@@ -213,19 +266,13 @@ class LeafFit {
         return scale > 0.0 ? static_cast<double>(sum) / scale : 0.0;
     }
 
-    double value(const Sums& sums, double least, const Stream& stream, int64_t leaf) const {
-        if (sums.weight == 0) return 0.0;
+    double curvature_of(const Sums& sums, double least) const {
         const double weight = unscale(sums.weight, weight_scale_);
-        double curvature =
+        const double curvature =
             in_.l2 +
             (newton_ ? std::max(unscale(sums.curvature, hessian_scale_), least * weight) : weight);
         // No row has any curvature: a gradient step is all there is.
-        if (!(curvature > 0.0)) curvature = weight;
-        double gradient = unscale(sums.gradient, gradient_scale_);
-        if (in_.sigma > 0.0)
-            gradient +=
-                in_.sigma * std::sqrt(curvature) * normal_at(stream, static_cast<uint64_t>(leaf));
-        return -in_.learning_rate * (gradient / curvature);
+        return curvature > 0.0 ? curvature : weight;
     }
 
     const LeafInput& in_;
@@ -235,6 +282,19 @@ class LeafFit {
     double gradient_scale_, hessian_scale_, weight_scale_;
     std::vector<Sums> sums_;
 };
+
+// call(index), with room for a leaf index of every row.
+template <class Call>
+void with_indices(const LeafInput& input, Workspace& workspace, Call&& call) {
+    const auto n = static_cast<size_t>(input.slopes.n_rows);
+    if (input.depth <= byte_depth) {
+        workspace.leaf8.resize(n);
+        call(workspace.leaf8.data());
+    } else {
+        workspace.leaf16.resize(n);
+        call(workspace.leaf16.data());
+    }
+}
 
 }  // namespace
 
@@ -263,14 +323,13 @@ void leaf_indices(const uint8_t* columns, int64_t n_rows, const Split* splits, i
 void fit_leaves(const LeafInput& input, Workspace& workspace, double* raw, double* values,
                 double* gains, int n_threads) {
     LeafFit fit(input, n_threads);
-    const auto n = static_cast<size_t>(input.slopes.n_rows);
-    if (input.depth <= byte_depth) {
-        workspace.leaf8.resize(n);
-        fit.run(workspace.leaf8.data(), raw, values, gains);
-    } else {
-        workspace.leaf16.resize(n);
-        fit.run(workspace.leaf16.data(), raw, values, gains);
-    }
+    with_indices(input, workspace, [&](auto* index) { fit.run(index, raw, values, gains); });
+}
+
+void approach_leaves(const LeafInput& input, Workspace& workspace, const double* raw, double* ahead,
+                     double* gains, int n_threads) {
+    LeafFit fit(input, n_threads);
+    with_indices(input, workspace, [&](auto* index) { fit.look_ahead(index, raw, ahead, gains); });
 }
 
 void add_tree(const uint8_t* columns, int64_t n_rows, int64_t n_outputs, const Split* splits,

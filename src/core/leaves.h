@@ -11,6 +11,9 @@
 // n normals is one normal with variance 1/n. A leaf without weight has value 0
 // and no noise; where no row has any curvature, weights stand in for it. Sums are fixed-point
 // integers, the same in any order.
+//
+// Of several Newton steps all but the last are whole and without noise; the last brings the noise,
+// and eps multiplies their sum. They approach the minimum of the leaf's loss plus l2 / 2 value^2.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +22,13 @@
 #include "slopes.h"
 
 namespace sglb {
+
+// Where earlier steps have brought the leaves, [2^depth * n_outputs] each: the sum of the steps,
+// and the last of them, infinite before the first. Null where there is one step only.
+struct Approach {
+    double* sum = nullptr;
+    double* last = nullptr;
+};
 
 struct LeafInput {
     const uint8_t* columns;  // [n_features * n_rows] codes
@@ -33,13 +43,19 @@ struct LeafInput {
     const double* offset;  // [n_outputs], the part of raw that is never shrunk
     uint64_t seed;
     uint32_t step;
+    Approach approach;
 };
 
-// OUT values [2^depth * n_outputs], gains [depth]: what each split added to the
+// OUT values [2^depth * n_outputs], gains [depth] or null: what each split added to the
 // sum over leaves of G^2 / (W + l2), on all rows and without noise. IN/OUT raw
 // [n_outputs * n_rows].
 void fit_leaves(const LeafInput& input, Workspace& workspace, double* raw, double* values,
                 double* gains, int n_threads);
+
+// One whole step without noise: IN/OUT the input's approach, OUT ahead [n_outputs * n_rows]: the
+// raw scores there, at which the next step wants its slopes; gains as above.
+void approach_leaves(const LeafInput& input, Workspace& workspace, const double* raw, double* ahead,
+                     double* gains, int n_threads);
 
 // Leaf of rows begin..end, `columns` with n_rows rows: OUT index [end - begin].
 void leaf_indices(const uint8_t* columns, int64_t n_rows, const Split* splits, int depth,

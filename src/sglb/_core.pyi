@@ -270,15 +270,41 @@ def fit_leaves(
     offset: Floats,
     seed: int,
     step: int,
+    path: Floats | None,
     raw: Floats,
     values: Floats,
-    gains: Floats,
+    gains: Floats | None,
     n_threads: int,
 ) -> None:
     """Leaf values of one structure, then raw <- offset + shrink * (raw - offset) + tree.
 
     offset (K,); IN/OUT raw (K, N); OUT values (2^D, K), gains (D,): what each split adds to the
-    sum over leaves of G^2 / (W + l2), on all rows and without noise.
+    sum over leaves of G^2 / (W + l2), on all rows and without noise. `path` is where
+    `approach_leaves` has come to.
+    """
+
+def approach_leaves(
+    workspace: Workspace,
+    rows: Rows,
+    features: Ints,
+    lows: Bytes,
+    highs: Bytes,
+    slopes: Slopes,
+    subsample: float,
+    largest: tuple[float, float],
+    l2: float,
+    seed: int,
+    step: int,
+    raw: Floats,
+    path: Floats,
+    ahead: Floats,
+    gains: Floats | None,
+    n_threads: int,
+) -> None:
+    """Take a whole Newton step in the leaves, without noise.
+
+    IN/OUT path (2, 2^D, K): the sum of all steps and the last one, infinite before the first; OUT
+    ahead (K, N): raw plus the sum, where the next step wants its slopes; gains as in `fit_leaves`.
     """
 
 def leaf_indices(

@@ -34,15 +34,54 @@ Floats = NDArray[np.float64]
 class LeafRule:
     """How leaf values follow from gradients: divide by weights ("gradient", the paper) or by
     second derivatives ("newton", faster but without an exact stationary law), plus `l2`.
+
+    Of several `steps` (Newton only) each but the first takes its gradients where the ones before it
+    have come to; the learning rate multiplies their sum, and the noise comes with the last.
     """
 
     method: Literal["gradient", "newton"] = "gradient"
     l2: float = 0.0
+    steps: int = 1
 
 
 # Beyond this many rows gradients do not stay in a cache between the two times that a step reads
 # them; a loss of bounded gradient is then evaluated where it is needed instead of stored.
 STORED_ROWS = 50_000
+
+
+class SlopesAt:
+    """First and second derivatives of the loss at raw scores that change."""
+
+    def __init__(
+        self, raw: Floats, training_set: TrainingSet, loss: Loss, *, newton: bool, n_threads: int
+    ) -> None:
+        self.raw = raw
+        self._n_threads = n_threads
+        slopes, refresh = None, None
+        bounded = loss.lipschitz is not None and (loss.smoothness is not None or not newton)
+        if bounded and training_set.n_rows > STORED_ROWS:
+            slopes = loss.slopes(training_set.y, raw, newton=newton)
+        if slopes is None:
+            gradient = np.empty_like(raw)
+            hessian = np.empty_like(raw) if newton else None
+            slopes, refresh = loss.stored_slopes(training_set.y, raw, gradient, hessian)
+        self.slopes = slopes
+        self._refresh = refresh
+        self._bounds = loss.lipschitz or math.inf, loss.smoothness or 0.0
+
+    def update(self, move: Move, step: int) -> tuple[float, float]:
+        """Make the slopes those of the current raw scores; return bounds of the gradients' estimate
+        and of the second derivatives.
+        """
+        largest, curvature = self._bounds
+        try:
+            if self._refresh is not None:
+                largest, curvature = self._refresh(self._n_threads)
+        except NonFiniteGradient as error:
+            raise NonFiniteGradient(error.row, error.output, step) from error
+        if not math.isfinite(largest):
+            raise ChainDiverged(step)
+        return largest / move.subsample, curvature
 
 
 class Chain:
@@ -66,32 +105,21 @@ class Chain:
         self.n_threads = n_threads
         self.raw = ensemble.replay(training_set.code_columns, n_threads)
         self._workspace = _core.Workspace()
-        newton = leaves.method == "newton"
-        slopes, refresh = None, None
-        bounded = loss.lipschitz is not None and (loss.smoothness is not None or not newton)
-        if bounded and training_set.n_rows > STORED_ROWS:
-            slopes = loss.slopes(training_set.y, self.raw, newton=newton)
-        if slopes is None:
-            gradient = np.empty_like(self.raw)
-            hessian = np.empty_like(self.raw) if newton else None
-            slopes, refresh = loss.stored_slopes(training_set.y, self.raw, gradient, hessian)
-        self.slopes = slopes
-        self._refresh = refresh
-        self._bounds = loss.lipschitz or math.inf, loss.smoothness or 0.0
+        self._here = self._slopes_at(self.raw)
+        self._ahead = self._slopes_at(np.empty_like(self.raw)) if leaves.steps > 1 else None
+
+    def _slopes_at(self, raw: Floats) -> SlopesAt:
+        newton = self.leaves.method == "newton"
+        return SlopesAt(raw, self.training_set, self.loss, newton=newton, n_threads=self.n_threads)
+
+    @property
+    def slopes(self) -> _core.Slopes:
+        """Of the loss at the current raw scores."""
+        return self._here.slopes
 
     def estimate_gradient(self, move: Move, step: int) -> tuple[float, float]:
-        """Make the slopes those of the current raw scores; return bounds of the gradients' estimate
-        and of the second derivatives.
-        """
-        largest, curvature = self._bounds
-        try:
-            if self._refresh is not None:
-                largest, curvature = self._refresh(self.n_threads)
-        except NonFiniteGradient as error:
-            raise NonFiniteGradient(error.row, error.output, step) from error
-        if not math.isfinite(largest):
-            raise ChainDiverged(step)
-        return largest / move.subsample, curvature
+        """Take the slopes of the loss; return bounds of gradients and second derivatives."""
+        return self._here.update(move, step)
 
     def fit_leaves(
         self, structure: Structure, largest: tuple[float, float], move: Move, step: int
@@ -102,11 +130,15 @@ class Chain:
         """
         values = np.empty((structure.n_leaves, len(self.raw)))
         gains = np.empty(len(structure.features))
+        slopes, path = self.slopes, None
+        if self._ahead is not None:
+            path, largest = self._approach(self._ahead, structure, largest, move, step, gains)
+            slopes = self._ahead.slopes
         _core.fit_leaves(
             self._workspace,
             self.training_set.core,
             *structure,
-            self.slopes,
+            slopes,
             move.subsample,
             largest,
             move.learning_rate,
@@ -116,12 +148,47 @@ class Chain:
             self.ensemble.offset,
             self.seed,
             step,
+            path,
             self.raw,
             values,
-            gains,
+            gains if path is None else None,
             self.n_threads,
         )
         return values, gains
+
+    def _approach(
+        self,
+        ahead: SlopesAt,
+        structure: Structure,
+        largest: tuple[float, float],
+        move: Move,
+        step: int,
+        gains: Floats,
+    ) -> tuple[Floats, tuple[float, float]]:
+        """Take all leaf steps but the last; return where they lead, and bounds of slopes there."""
+        path = np.zeros((2, structure.n_leaves, len(self.raw)))
+        path[1] = np.inf
+        slopes = self.slopes
+        for number in range(self.leaves.steps - 1):
+            _core.approach_leaves(
+                self._workspace,
+                self.training_set.core,
+                *structure,
+                slopes,
+                move.subsample,
+                largest,
+                self.leaves.l2,
+                self.seed,
+                step,
+                self.raw,
+                path,
+                ahead.raw,
+                gains if number == 0 else None,
+                self.n_threads,
+            )
+            slopes = ahead.slopes
+            largest = ahead.update(move, step)
+        return path, largest
 
     def moment(
         self, step: int, structure: Structure | None, values: Floats | None, shrink: float

@@ -90,6 +90,7 @@ RULES: Mapping[str, Rule] = {
     "structure_sample": AUTO | SHARE | whole(1),
     "random_strength": NOT_NEGATIVE,
     "leaf_method": one_of("auto", "gradient", "newton"),
+    "leaf_steps": whole(1, 100),
     "l2_regularization": AUTO | NOT_NEGATIVE,
     "init": one_of("auto", "zero", "mean"),
     "categorical_features": one_of("from_dtype", None)
@@ -119,6 +120,7 @@ class Settings:
     temperature: float
     shrink_rate: float
     leaf_method: LeafMethod
+    leaf_steps: int
     l2: float
     max_depth: int
     max_bins: int
@@ -176,6 +178,7 @@ def resolve(parameters: Mapping[str, Any], loss: Loss, size: Size) -> Settings:
             getattr(sampler, "shrink_rate", (1.0 - move.shrink) / move.learning_rate)
         ),
         leaf_method=leaf_method,
+        leaf_steps=_leaf_steps(parameters["leaf_steps"], loss, leaf_method),
         l2=auto_l2(size, loss, leaf_method) if l2 == "auto" else float(l2),
         max_depth=_given(parameters["max_depth"], auto_max_depth(size, loss)),
         max_bins=_given(parameters["max_bins"], auto_max_bins(size, loss)),
@@ -189,6 +192,20 @@ def resolve(parameters: Mapping[str, Any], loss: Loss, size: Size) -> Settings:
         seed=draw_seed(parameters["random_state"]),
         n_threads=n_threads(parameters["n_jobs"]),
     )
+
+
+def _leaf_steps(steps: int, loss: Loss, leaf_method: str) -> int:
+    if steps > 1 and leaf_method == "gradient":
+        raise ValueError(
+            f"leaf_steps={steps} needs Newton leaves, and loss {loss.name!r} has "
+            "leaf_method='gradient' here: a chain of gradient steps takes one a tree"
+        )
+    if steps > 1 and loss.n_outputs > 1:
+        raise ValueError(
+            f"leaf_steps={steps} needs a loss of one output, {loss.name!r} has {loss.n_outputs}: "
+            "what is best for one class depends on the others, and steps of each for itself miss it"
+        )
+    return int(steps)
 
 
 def _given(value: Any, auto: int) -> int:

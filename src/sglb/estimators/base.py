@@ -60,6 +60,7 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
         structure_sample: float | str = "auto",
         random_strength: float = 0.0,
         leaf_method: str = "auto",
+        leaf_steps: int = 1,
         l2_regularization: float | str = "auto",
         init: str = "auto",
         categorical_features: Any = "from_dtype",
@@ -80,6 +81,7 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
         self.structure_sample = structure_sample
         self.random_strength = random_strength
         self.leaf_method = leaf_method
+        self.leaf_steps = leaf_steps
         self.l2_regularization = l2_regularization
         self.init = init
         self.categorical_features = categorical_features
@@ -250,7 +252,7 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
                 loss,
                 settings.sampler,
                 rule,
-                LeafRule(settings.leaf_method, settings.l2),
+                LeafRule(settings.leaf_method, settings.l2, settings.leaf_steps),
                 chain,
                 n_steps=self.n_estimators,
                 seed=settings.seed,

@@ -36,6 +36,8 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
         some of many rows, and some of many classes.
     random_strength : noise on split scores.
     leaf_method : "gradient" (the paper), "newton", or "auto" (newton for convex losses).
+    leaf_steps : Newton steps in the leaves of each tree (losses of one output). Two come close to
+        the leaves' optimum, which makes a short chain of few trees better.
     l2_regularization : added to the weight of each leaf; "auto" is 0, for Newton leaves 3.
     init : "zero" (the paper) or "mean", the best constant, never shrunk; "auto" is "mean".
     categorical_features : "from_dtype" (columns of text or of a categorical type), or a list of
@@ -75,6 +77,7 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
         structure_sample: float | str = "auto",
         random_strength: float = 0.0,
         leaf_method: str = "auto",
+        leaf_steps: int = 1,
         l2_regularization: float | str = "auto",
         init: str = "auto",
         categorical_features: Any = "from_dtype",
@@ -97,6 +100,7 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
             structure_sample=structure_sample,
             random_strength=random_strength,
             leaf_method=leaf_method,
+            leaf_steps=leaf_steps,
             l2_regularization=l2_regularization,
             init=init,
             categorical_features=categorical_features,

@@ -18,7 +18,7 @@ INSIDE = re.compile(r"/_core[^/]*\.so$")
 
 # The kernel that a function belongs to, by a word in its name; the first that fits.
 KERNELS = {
-    "partition": ("partition", "part_wide", "part_rest"),
+    "partition": ("leafrows", "part_wide", "part_rest", "mark"),
     "sample": ("drawing", "candidate_words", "reach", "toss", "add_squares"),
     "scoring": ("score",),
     "histogram": ("histogram", "build"),

@@ -30,8 +30,8 @@ inline Codes codes_of(const In<uint8_t, 2>& code_rows, const In<int32_t, 1>& n_c
     for (size_t f = 0; f < n_codes.shape(0); ++f)
         require(n_codes.data()[f] >= 1 && n_codes.data()[f] <= 256 && kinds.data()[f] <= 3,
                 "n_codes must lie in 1..256, kinds in 0..3");
-    return {code_rows.data(), length(code_rows, 1), length(n_codes, 0), n_codes.data(),
-            kinds.data()};
+    return {code_rows.data(), length(code_rows, 1), length(n_codes, 0),
+            n_codes.data(),   kinds.data(),         nullptr};
 }
 
 struct RowsObject {
@@ -53,6 +53,9 @@ struct RowsObject {
           weights(weights_of(weight, facts, code_rows.shape(0))) {
         require(columns.shape(0) >= n_codes.shape(0) && columns.shape(1) == rows.shape(0),
                 "code_columns must be (F, N), F at least the number of columns searched");
+        // With fewer columns to search than features some are bundles, which have no codes by
+        // feature.
+        if (columns.shape(0) == n_codes.shape(0)) codes.columns = code_columns.data();
     }
 
     int64_t n_rows() const { return length(code_rows, 0); }

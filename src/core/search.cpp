@@ -6,9 +6,9 @@
 #include <limits>
 
 #include "histogram.h"
+#include "leaf_rows.h"
 #include "noise.h"
 #include "parallel.h"
-#include "partition.h"
 
 namespace sglb {
 namespace {
@@ -16,8 +16,6 @@ namespace {
 // Histograms of all leaves of a level are kept for the next level's subtraction while they take no
 // more than this; deeper levels build each leaf's anew, which gives the same integers.
 constexpr int64_t most_histogram_bytes = int64_t{1} << 29;
-// Fewer rows than this are parted sooner than a thread wakes.
-constexpr int64_t serial_rows = 4096;
 // Below this many additions a level is not worth waking a thread for.
 constexpr int64_t serial_work = 20000;
 // Groups whose codes of one row fill a line of cache, and whose histograms of one leaf a
@@ -38,11 +36,6 @@ struct Pairs {
           half(depth ? n : 0),
           range(std::max(least_range, n / most_ranges)) {}
     int64_t n_ranges() const { return (n + range - 1) / range; }
-};
-
-// Some of the rows of one leaf: [begin, begin + count) of the current order.
-struct Segment {
-    int64_t begin = 0, count = 0;
 };
 
 // first .. last of groups, or of pairs of leaves.
@@ -68,13 +61,15 @@ struct Candidate {
 class Search {
   public:
     Search(const SearchInput& input, Workspace& workspace, int n_threads)
-        : in_(input), ws_(workspace), n_threads_(n_threads) {
+        : in_(input),
+          ws_(workspace),
+          n_threads_(n_threads),
+          n_leaves_(int64_t{1} << std::max(0, input.rule.max_depth - 1)),
+          rows_(input.n, n_leaves_, workspace, n_threads) {
         n_groups_ = in_.codes.stride / group_features;
         n_panels_ = (n_groups_ + panel_groups - 1) / panel_groups;
         width_ = *std::max_element(in_.codes.n_codes, in_.codes.n_codes + in_.codes.n_features);
         group_size_ = group_features * width_;
-        n_leaves_ = int64_t{1} << std::max(0, in_.rule.max_depth - 1);
-        n_chunks_ = in_.n < serial_rows ? 1 : std::min(8, n_threads_);
         prepare();
     }
 
@@ -84,27 +79,18 @@ class Search {
             const Candidate best = best_candidate(depth);
             if (!best.exists()) break;
             splits[depth] = best.split;
-            if (depth + 1 < in_.rule.max_depth) partition(best.split, depth);
+            if (depth + 1 < in_.rule.max_depth)
+                rows_.part(best.split, column(best.split.feature), int64_t{1} << depth);
         }
         return depth;
     }
 
   private:
     void prepare() {
-        ws_.order.resize(static_cast<size_t>(in_.n));
-        ws_.other_order.resize(static_cast<size_t>(in_.n));
-        ws_.bits.resize(static_cast<size_t>(in_.n));
-        for (int64_t i = 0; i < in_.n; ++i)
-            ws_.order[static_cast<size_t>(i)] = static_cast<uint32_t>(i);
         codes_ = in_.codes.rows;
         stride_ = in_.codes.stride;
         panel_size_ = panel_groups * group_features;
         if (in_.rows) compact();
-        segments_.assign(static_cast<size_t>(n_chunks_ * n_leaves_), Segment{});
-        for (int64_t c = 0; c < n_chunks_; ++c) {
-            const int64_t begin = in_.n * c / n_chunks_;
-            segment(c, 0) = {begin, in_.n * (c + 1) / n_chunks_ - begin};
-        }
         const int64_t level = n_groups_ * group_size_ * in_.n_outputs;
         kept_leaves_ = 1;
         while (kept_leaves_ * 2 <= n_leaves_ &&
@@ -149,13 +135,10 @@ class Search {
         return codes_ + feature / panel * panel_size_ + feature % panel;
     }
 
-    Segment& segment(int64_t chunk, int64_t leaf) {
-        return segments_[static_cast<size_t>(chunk * n_leaves_ + leaf)];
-    }
-    int64_t count(int64_t leaf) {
-        int64_t rows = 0;
-        for (int64_t c = 0; c < n_chunks_; ++c) rows += segment(c, leaf).count;
-        return rows;
+    // A feature's codes of the rows searched on, in columns if they are all there are.
+    CodeColumn column(int64_t feature) const {
+        if (in_.codes.columns && !in_.rows) return {in_.codes.columns + feature * in_.n, 1};
+        return {codes_of(feature), stride_};
     }
 
     int64_t* hist(int64_t output, int64_t place, int64_t group) {
@@ -183,7 +166,7 @@ class Search {
             for (int64_t group = groups.first; group < groups.last; ++group)
                 build_histogram(
                     {codes_of(group * group_features), stride_, in_.n * stride_ > near_bytes},
-                    ws_.order.data() + rows.begin + at, in_.packed + output * in_.n,
+                    rows_.order() + rows.begin + at, in_.packed + output * in_.n,
                     std::min(block, rows.count - at), features_of(group) <= 4, place(group));
     }
 
@@ -205,7 +188,7 @@ class Search {
         look_at(pairs);
         if ((int64_t{1} << depth) > kept_leaves_)
             score_anew(pairs);
-        else if (n_chunks_ > 1 && n_groups_ * n_ranges_ < 4 * n_threads_)
+        else if (rows_.n_chunks() > 1 && n_groups_ * n_ranges_ < 4 * n_threads_)
             score_chunks(pairs);
         else
             score_groups(pairs);
@@ -248,10 +231,10 @@ class Search {
     // Few features, few leaves: threads share the rows, then the groups.
     void score_chunks(const Pairs& pairs) {
         const int64_t n_builds = in_.n_outputs * pairs.n * n_panels_;
-        const int64_t size = (n_chunks_ - 1) * n_builds * panel_groups * group_size_;
+        const int64_t size = (rows_.n_chunks() - 1) * n_builds * panel_groups * group_size_;
         if (ws_.part_hist.size() < static_cast<size_t>(size))
             ws_.part_hist.resize(static_cast<size_t>(size));
-        parallel_for(n_chunks_ * n_builds, n_threads_, [&](int64_t task) {
+        parallel_for(rows_.n_chunks() * n_builds, n_threads_, [&](int64_t task) {
             build_part(task % n_builds, task / n_builds, n_builds, pairs);
         });
         parallel_for(n_groups_ * n_ranges_, n_threads_, [&](int64_t task) {
@@ -267,12 +250,12 @@ class Search {
         branches_.resize(static_cast<size_t>(pairs.n));
         places_.resize(static_cast<size_t>(n_leaves_));
         for (int64_t pair = 0; pair < pairs.n; ++pair) {
-            const int64_t n_here = count(pair);
+            const int64_t n_here = rows_.count(pair);
             if (!pairs.half) {
                 branches_[0] = {0, n_here, n_here, 0};
                 continue;
             }
-            const int64_t n_there = count(pair + pairs.half);
+            const int64_t n_there = rows_.count(pair + pairs.half);
             const bool here = n_here <= n_there;
             int64_t& place = places_[static_cast<size_t>(pair)];
             int64_t& other = places_[static_cast<size_t>(pair + pairs.half)];
@@ -291,8 +274,8 @@ class Search {
         const auto place = [&](int64_t group) { return hist(output, pair + pairs.half, group); };
         for (int64_t group = groups.first; group < groups.last; ++group)
             std::fill_n(place(group), group_size_, int64_t{0});
-        for (int64_t c = 0; c < n_chunks_; ++c)
-            add_rows(output, segment(c, branch(pair).built), groups, place);
+        for (int64_t c = 0; c < rows_.n_chunks(); ++c)
+            add_rows(output, rows_.segment(c, branch(pair).built), groups, place);
     }
 
     int64_t* part_of(int64_t build, int64_t chunk, int64_t n_builds) {
@@ -311,13 +294,13 @@ class Search {
         };
         for (int64_t group = groups.first; group < groups.last; ++group)
             std::fill_n(place(group), group_size_, int64_t{0});
-        add_rows(output, segment(chunk, branch(pair).built), groups, place);
+        add_rows(output, rows_.segment(chunk, branch(pair).built), groups, place);
     }
 
     void add_parts(int64_t group, const Span& range, int64_t n_builds, const Pairs& pairs) {
         for (int64_t k = 0; k < in_.n_outputs; ++k)
             for (int64_t pair = range.first; pair < range.last; ++pair)
-                for (int64_t c = 1; c < n_chunks_ && branch(pair).n_built; ++c) {
+                for (int64_t c = 1; c < rows_.n_chunks() && branch(pair).n_built; ++c) {
                     const int64_t build = (k * pairs.n + pair) * n_panels_ + group / panel_groups;
                     add_histogram(part_of(build, c, n_builds) + group % panel_groups * group_size_,
                                   hist(k, pair + pairs.half, group), group_size_);
@@ -342,8 +325,8 @@ class Search {
                 return own.data() + (2 * at + is_part) * group_size_;
             };
             const auto add = [&](int64_t k, int64_t pair, int64_t leaf, bool is_part) {
-                for (int64_t c = 0; c < n_chunks_; ++c)
-                    add_rows(k, segment(c, leaf), {group, group + 1},
+                for (int64_t c = 0; c < rows_.n_chunks(); ++c)
+                    add_rows(k, rows_.segment(c, leaf), {group, group + 1},
                              [&](int64_t) { return place(k, pair, is_part); });
             };
             for (int64_t k = 0; k < in_.n_outputs; ++k)
@@ -444,43 +427,17 @@ class Search {
         return place;
     }
 
-    // Every segment's rows in two parts: those going left first. Sums do not care about the order
-    // within a part.
-    void partition(const Split& split, int depth) {
-        const int64_t n = int64_t{1} << depth;
-        const int threads = in_.n < serial_rows ? 1 : n_threads_;
-        parallel_for(n_chunks_ * n, threads, [&](int64_t task) {
-            Segment& left = segment(task / n, task % n);
-            const int64_t n_left = divide(split, left);
-            segment(task / n, task % n + n) = {left.begin + n_left, left.count - n_left};
-            left.count = n_left;
-        });
-        ws_.order.swap(ws_.other_order);
-    }
-
-    // Moves the rows of one segment; returns how many went left.
-    int64_t divide(const Split& split, const Segment& rows) {
-        const uint8_t* __restrict codes = codes_of(split.feature);
-        const uint32_t* __restrict order = ws_.order.data() + rows.begin;
-        uint32_t* __restrict other_order = ws_.other_order.data() + rows.begin;
-        uint8_t* __restrict bits = ws_.bits.data() + rows.begin;
-        const int64_t stride = stride_, n = rows.count;
-        const auto low = split.low, span = static_cast<uint8_t>(split.high - split.low);
-        for (int64_t i = 0; i < n; ++i)
-            bits[i] = static_cast<uint8_t>(codes[order[i] * stride] - low) > span;
-        return part(order, other_order, bits, n);
-    }
-
     const SearchInput& in_;
     Workspace& ws_;
     int n_threads_;
-    int64_t n_groups_, n_panels_, width_, group_size_, n_leaves_, n_chunks_;
+    int64_t n_leaves_;  // of the last level that is searched
+    LeafRows rows_;
+    int64_t n_groups_, n_panels_, width_, group_size_;
     int64_t kept_leaves_ = 1, n_ranges_ = 1, part_size_ = 0;
     const uint8_t* codes_ = nullptr;
     int64_t stride_ = 0, panel_size_ = 0;
-    std::vector<Segment> segments_;  // [n_chunks_ * n_leaves_]
-    std::vector<Branch> branches_;   // by pair
-    std::vector<int64_t> places_;    // of the leaves' histograms
+    std::vector<Branch> branches_;  // by pair
+    std::vector<int64_t> places_;   // of the leaves' histograms
     std::vector<Candidate> best_;
     double noise_scale_ = 0.0;
 };

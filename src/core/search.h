@@ -27,13 +27,14 @@ inline constexpr int most_depth = 16;
 enum Kind : uint8_t { numbers = 0, numbers_or_missing = 1, levels = 2, bundle = 3 };
 inline bool one_code_left(uint8_t kind) { return kind == levels || kind == bundle; }
 
-// Codes of all rows, one row's side by side.
+// Codes of all rows, one row's side by side; where they are at hand, also one feature's.
 struct Codes {
     const uint8_t* rows;  // [n_rows * stride]
     int64_t stride;
     int64_t n_features;
     const int32_t* n_codes;  // [n_features], codes 0 .. n_codes - 1 occur
     const uint8_t* kinds;    // [n_features], see Kind
+    const uint8_t* columns;  // [n_features * n_rows], the same by feature, or null
 };
 
 // How to search.
@@ -61,7 +62,7 @@ struct Workspace {
     std::vector<int32_t> outputs;
     std::vector<uint32_t> order, other_order;
     std::vector<int64_t> words;
-    std::vector<uint8_t> codes, bits;
+    std::vector<uint8_t> codes, bits, marks;
     std::vector<int64_t> hist, part_hist;
     std::vector<float> scores;
     std::vector<int32_t> parted;

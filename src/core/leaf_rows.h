@@ -1,0 +1,55 @@
+// The rows of the leaves of a tree while its structure is searched.
+//
+// Rows stand in chunks, one for each thread, and within a chunk by leaf. A row never leaves its
+// chunk, so that a thread finds in its cache what it has parted.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "search.h"
+
+namespace sglb {
+
+// Some of the rows of one leaf: [begin, begin + count) of the current order.
+struct Segment {
+    int64_t begin = 0, count = 0;
+};
+
+// Codes of one feature: that of row i is codes[i * stride].
+struct CodeColumn {
+    const uint8_t* codes;
+    int64_t stride;
+};
+
+class LeafRows {
+  public:
+    // All rows in leaf 0.
+    LeafRows(int64_t n_rows, int64_t most_leaves, Workspace& workspace, int n_threads);
+
+    int64_t n_chunks() const { return n_chunks_; }
+    const uint32_t* order() const { return ws_.order.data(); }
+    const Segment& segment(int64_t chunk, int64_t leaf) const {
+        return segments_[static_cast<size_t>(chunk * most_leaves_ + leaf)];
+    }
+    int64_t count(int64_t leaf) const;
+
+    // Two leaves of each of the first n_leaves: `leaf` keeps the rows that go left, and
+    // `leaf + n_leaves` has the others. Sums do not care about the order within a leaf.
+    void part(const Split& split, const CodeColumn& column, int64_t n_leaves);
+
+  private:
+    int64_t first_row(int64_t chunk) const { return n_rows_ * chunk / n_chunks_; }
+    Segment& place(int64_t chunk, int64_t leaf) {
+        return segments_[static_cast<size_t>(chunk * most_leaves_ + leaf)];
+    }
+    template <class GoesRight>
+    void part_chunk(int64_t chunk, int64_t n_leaves, GoesRight&& goes_right);
+
+    int64_t n_rows_, most_leaves_, n_chunks_;
+    int n_threads_;
+    Workspace& ws_;
+    std::vector<Segment> segments_;  // [n_chunks * most_leaves]
+};
+
+}  // namespace sglb

@@ -26,8 +26,8 @@ cfn=(2) __memset_avx2_unaligned_erms
 calls=3 7
 -1 900
 
-fn=(3) std::_Function_handler<void (long), sglb::(anonymous namespace)::Search::partition\
-(sglb::Split const&, int)::{lambda(long)#1}>::_M_invoke(std::_Any_data const&, long&&)
+fn=(3) std::_Function_handler<void (long), sglb::LeafRows::part\
+(sglb::Split const&, sglb::CodeColumn const&, long)::{lambda(long)#1}>::_M_invoke(std::_Any_data const&, long&&)
 1 40
 
 ob=(3)
@@ -59,7 +59,7 @@ def test_a_profile_is_split_by_kernel_and_what_is_outside_is_left_out(tmp_path):
         "rows/grow/partition": 2 * 40,
     }
     assert functions["rows/grow"].most_common(1) == [("__memset_avx2_unaligned_erms", 1800)]
-    assert functions["rows/grow"]["Search::partition"] == 80
+    assert functions["rows/grow"]["LeafRows::part"] == 80
     assert clones == {"arch_x86_64_v3"}
 
 

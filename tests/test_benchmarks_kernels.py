@@ -27,7 +27,7 @@ calls=3 7
 -1 900
 
 fn=(3) std::_Function_handler<void (long), sglb::LeafRows::part\
-(sglb::Split const&, sglb::CodeColumn const&, long)::{lambda(long)#1}>::_M_invoke(std::_Any_data const&, long&&)
+(sglb::Split const&, long)::{lambda(long)#1}>::_M_invoke(std::_Any_data const&, long&&)
 1 40
 
 ob=(3)

@@ -90,11 +90,15 @@ def data_folder() -> Path | None:
     return beside if beside.is_dir() else None
 
 
+def stored_tables() -> list[str]:
+    """Return the names of the tables in the data folder."""
+    folder = data_folder()
+    return sorted(path.stem for path in folder.glob("*.parquet")) if folder else []
+
+
 def available_tables() -> list[str]:
     """Return the names `load_table` knows here: stored tables and those on OpenML."""
-    folder = data_folder()
-    stored = [path.stem for path in folder.glob("*.parquet")] if folder else []
-    return sorted({*stored, *OPENML})
+    return sorted({*stored_tables(), *OPENML})
 
 
 def load_table(name: str) -> Dataset:

@@ -1,9 +1,13 @@
 """`sglb paper`: the experiments of the paper as commands."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from sglb.experiments.real_data import Goal
+    from sglb.experiments.tables_2_3 import Order
 
 app = typer.Typer(
     help="Run the paper's experiments and print their tables beside the published ones.",
@@ -31,6 +35,9 @@ DataSets = Annotated[
     ),
 ]
 MaxTrees = Annotated[int, typer.Option(min=1, help="Trees of each model at most.")]
+OnlyReport = Annotated[
+    bool, typer.Option("--only-report", help="Run no trial, report those that are there.")
+]
 
 FOLDER, PAGE = Path("paper"), Path("docs/paper.md")
 
@@ -69,6 +76,7 @@ def zero_one(
     trials: Trials = 200,
     datasets: DataSets = None,
     max_trees: MaxTrees = 1000,
+    only_report: OnlyReport = False,
     out: Out = FOLDER,
     write: Write = False,
     page: Page = PAGE,
@@ -76,7 +84,8 @@ def zero_one(
     jobs: Jobs = None,
 ) -> None:
     """Table 2: tuned SGB against tuned SGLB by the 0-1 loss on real data. Can be resumed."""
-    _real_data("zero-one", trials, datasets, max_trees, out, page if write else None, seed, jobs)
+    order = _order("zero-one", trials, datasets, max_trees, out, seed, jobs)
+    _real_data(order, page if write else None, only_report=only_report)
 
 
 @app.command()
@@ -84,6 +93,7 @@ def logloss(
     trials: Trials = 200,
     datasets: DataSets = None,
     max_trees: MaxTrees = 1000,
+    only_report: OnlyReport = False,
     out: Out = FOLDER,
     write: Write = False,
     page: Page = PAGE,
@@ -91,33 +101,30 @@ def logloss(
     jobs: Jobs = None,
 ) -> None:
     """Table 3: tuned SGB against tuned SGLB by the log loss on real data. Can be resumed."""
-    _real_data("logloss", trials, datasets, max_trees, out, page if write else None, seed, jobs)
+    order = _order("logloss", trials, datasets, max_trees, out, seed, jobs)
+    _real_data(order, page if write else None, only_report=only_report)
 
 
-def _real_data(
-    goal: str,
+def _order(
+    goal: "Goal",
     trials: int,
     datasets: str | None,
     max_trees: int,
     out: Path,
-    page: Path | None,
     seed: int,
     jobs: int | None,
-) -> None:
-    from sglb.experiments import tables_2_3
+) -> "Order":
+    from sglb.experiments.tables_2_3 import Order
     from sglb.settings import n_threads
 
     names = None if datasets is None else [name.strip() for name in datasets.split(",")]
-    order = tables_2_3.Order(
-        "zero-one" if goal == "zero-one" else "logloss",
-        out,
-        trials,
-        names,
-        max_trees,
-        seed,
-        n_threads(jobs),
-    )
-    tables_2_3.run(order, page)
+    return Order(goal, out, trials, names, max_trees, seed, n_threads(jobs))
+
+
+def _real_data(order: "Order", page: Path | None, *, only_report: bool) -> None:
+    from sglb.experiments import tables_2_3
+
+    tables_2_3.run(order, page, only_report=only_report)
 
 
 @app.command()

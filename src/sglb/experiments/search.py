@@ -58,6 +58,11 @@ class Trial:
     n_trees: int
     seconds: float
 
+    @property
+    def rank(self) -> tuple[float, int]:
+        """The smallest is best: by score, the first of equals."""
+        return self.score, self.number
+
 
 @dataclass(frozen=True)
 class Search:
@@ -122,8 +127,8 @@ class Search:
         return [found[number] for number in sorted(found)]
 
     def best(self, n_trials: int) -> Trial | None:
-        """Return the finished trial of the smallest score, the first of equals."""
-        return min(self.finished(n_trials), key=lambda t: (t.score, t.number), default=None)
+        """Return the finished trial of the smallest score."""
+        return min(self.finished(n_trials), key=lambda trial: trial.rank, default=None)
 
     def test_losses(self, trial: Trial) -> Floats:
         """Return the loss of each test row under the model of a trial that was once the best."""

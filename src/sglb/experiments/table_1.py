@@ -146,20 +146,25 @@ def _main_figures(folder: Path, result: Result, n_folds: int) -> None:
 
 def _sweep(report: Report, folder: Path, swept: Result, main: Result, order: Order) -> None:
     report.heading("Temperature, and where the noise goes")
-    lines = {
-        where: np.stack([swept.curves[f"{where} {t:g}"][:, -1] for t in SWEEP], axis=1)
-        for where in (BOTH, LEAVES)
-    }
+    lines, training = (
+        {
+            where: np.stack([curves[f"{where} {t:g}"][:, -1] for t in SWEEP], axis=1)
+            for where in (BOTH, LEAVES)
+        }
+        for curves in (swept.curves, swept.training)
+    )
     rows = []
     for place, temperature in enumerate(SWEEP):
         both, leaves = (values[:, place] for values in lines.values())
+        losses = (values[:, place].mean() for values in training.values())
         p_value = synthetic.paired_p_value(both, leaves)
-        cells = [f"{both.mean():.4f}", f"{leaves.mean():.4f}", f"{p_value:.0e}"]
+        cells = [*_digits(both.mean(), leaves.mean()), f"{p_value:.0e}", *_digits(*losses)]
         rows.append([f"{temperature:g}", *cells])
-    report.table(["temperature", BOTH, LEAVES, "p-value"], rows)
+    columns = [BOTH, LEAVES, "p-value", "training loss, both", "training loss, leaves only"]
+    report.table(["temperature", *columns], rows)
     report.text(
-        f"Test 0-1 error after {order.n_steps:,} steps, {order.sweep_folds} folds,"
-        f" {swept.seconds:.0f} s."
+        f"Test 0-1 error and smoothed 0-1 loss of the training rows after {order.n_steps:,}"
+        f" steps, {order.sweep_folds} folds, {swept.seconds:.0f} s."
     )
     folds = slice(order.sweep_folds)
     levels = {name: main.curves[name][folds, -1] for name in ("sla + GB", "sla + SGB")}
@@ -191,13 +196,21 @@ def _catboost(report: Report, main: Result, order: Order) -> None:
         {name: curve[:n_folds] for name, curve in main.training.items()} | theirs.training,
     )
     report.table(
-        ["", "test error", "± s.e.", "best step", "training loss"],
+        ["", "test error", "± s.e.", "p-value", "best step", "training loss"],
         [
-            [one.name, *_digits(one.error, one.standard_error, one.best, one.training)]
+            [
+                one.name,
+                *_digits(one.error, one.standard_error),
+                "" if one.p_value is None else f"{one.p_value:.0e}",
+                *_digits(one.best, one.training),
+            ]
             for one in both.compare()
         ],
     )
-    report.text(f"The first {n_folds} folds for all; CatBoost took {theirs.seconds:.0f} s.")
+    report.text(
+        f"The first {n_folds} folds for all; p-values against sla + SGLB; CatBoost took"
+        f" {theirs.seconds:.0f} s."
+    )
 
 
 def _study(report: Report, order: Order) -> None:

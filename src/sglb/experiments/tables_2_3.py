@@ -13,14 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
-from sglb.datasets import data_folder
+from sglb.datasets import data_folder, stored_tables
 from sglb.experiments.page import Report, bar, check_page, console, put
 from sglb.experiments.real_data import (
     METHODS,
     DataSet,
     Goal,
     MethodName,
-    check_tables,
+    find_tables,
     get_data_sets,
 )
 from sglb.experiments.search import Search
@@ -57,16 +57,24 @@ class Row:
     seconds: float
 
 
-def run(order: Order, write: Path | None = None) -> None:
-    """Run what is missing, then print the table and put it into a page."""
-    data_sets = get_data_sets(order.data_sets)
-    check_tables(data_sets)
+def run(order: Order, write: Path | None = None, *, only_report: bool = False) -> None:
+    """Run what is missing, or nothing; then print the table and put it into a page."""
+    data_sets, missing = find_tables(get_data_sets(order.data_sets))
+    if missing and (order.data_sets or not data_sets):
+        one, there = missing[0], ", ".join(stored_tables()) or "nothing"
+        raise ValueError(
+            f"data set {one.name!r} needs the table {one.table}.parquet, which is not in the"
+            f" folder that SGLB_DATA names, nor on OpenML; there: {there}"
+        )
     if write is not None:
         check_page(write, order.goal)
     out = console()
-    search(order, data_sets)
+    if not only_report:
+        search(order, data_sets)
     rows = [row for row in (measure(order, data) for data in data_sets) if row is not None]
     report = make_report(order, rows)
+    for one in missing:
+        report.text(f"{one.name}: left out, there is no table {one.table}.")
     report.print(out)
     out.print(f"\nTrials are kept in {order.folder}; more --trials go on from there.")
     if write is not None:
@@ -111,16 +119,20 @@ def _run_next(one: Search, n_trials: int, folder: Path | None) -> int | None:
 
 
 def measure(order: Order, data: DataSet) -> Row | None:
-    """Test the model that each method chose; None before both have a trial."""
+    """Test the model that each method chose; None before both have a trial.
+
+    Where one method has more trials than the other, both choose from as many.
+    """
+    searches = [order.search(data, method) for method in METHODS]
+    done = min(len(one.finished(order.n_trials)) for one in searches)
     losses: list[NDArray[np.float64]] = []
-    done, seconds = order.n_trials, 0.0
-    for method in METHODS:
-        one = order.search(data, method)
-        best = one.best(order.n_trials)
+    seconds = 0.0
+    for one in searches:
+        trials = one.finished(order.n_trials)[:done]
+        best = min(trials, key=lambda trial: trial.rank, default=None)
         if best is None or not np.isfinite(best.score):
             return None
-        trials = one.finished(order.n_trials)
-        done, seconds = min(done, len(trials)), seconds + sum(t.seconds for t in trials)
+        seconds += sum(trial.seconds for trial in trials)
         losses.append(one.test_losses(best))
     first, second = losses
     means = float(first.mean()), float(second.mean())
@@ -137,18 +149,24 @@ def make_report(order: Order, rows: Sequence[Row]) -> Report:
         ["", "published SGB", "SGLB", "p-value", "here SGB", "SGLB", "p-value", "trials", "min"],
         [_cells(row, order.goal) for row in rows],
     )
+    counts = sorted({row.n_trials for row in rows}) or [order.n_trials]
+    trials = " to ".join(f"{count}" for count in dict.fromkeys((counts[0], counts[-1])))
     report.text(
-        f"{order.n_trials} trials of random search a method, at most {order.max_trees:,} trees,"
+        f"{trials} trials of random search a method, at most {order.max_trees:,} trees,"
         f" best iteration and best trial by the validation rows, seed {order.seed}."
         f" Bold: better than the other with a p-value below {SIGNIFICANT}."
         " p-value: two-tailed paired t-test over the test rows. min: minutes of fitting, one"
         " thread, both methods."
     )
+    same = [row.data.name for row in rows if not row.data.copy.deviation]
+    if same:
+        report.text(f"{', '.join(same)}: the rows and columns of the paper.")
     for row in rows:
         if row.n_trials < order.n_trials:
             report.text(f"{row.data.name}: only {row.n_trials} of {order.n_trials} trials so far.")
-        if row.data.deviation:
-            report.text(f"{row.data.name} ({row.data.paper} in the paper): {row.data.deviation}.")
+        deviation = row.data.copy.deviation
+        if deviation:
+            report.text(f"{row.data.name} ({row.data.paper} in the paper): {deviation}.")
     return report
 
 
@@ -163,7 +181,7 @@ def _cells(row: Row, goal: Goal) -> list[str]:
         row.data.name,
         f"{published.sgb:g}",
         f"{published.sglb:g}",
-        "" if published.p_value is None else f"{published.p_value:.2g}",
+        f"{published.p_value:.2g}",
         *here,
         f"{row.p_value:.2g}",
         f"{row.n_trials}",

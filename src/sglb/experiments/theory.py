@@ -143,7 +143,7 @@ CHAIN_RATE, CHAIN_GAMMA = 0.1, 1e-2
 @dataclass(frozen=True)
 class Concentration:
     """Mean excess loss at each beta: of the chain, its error, by the Gibbs law; the paper's rate
-    (d / beta) log(beta / d); and what plain boosting is left with.
+    (d / beta) log(beta / d); what plain boosting is left with; and the optimum itself.
     """
 
     betas: tuple[float, ...]
@@ -153,6 +153,7 @@ class Concentration:
     rate: Floats
     plain: float
     dimension: int
+    optimum: float
 
 
 def mean_loss(raw: Floats) -> Floats:
@@ -215,7 +216,7 @@ def concentration(size: Size) -> Concentration:
     rate = d / betas * np.log(betas / d)
     plain = float(mean_loss(still.raw)[0] - optimum)
     error = excess.std(axis=0, ddof=1) / np.sqrt(N_CHAINS)
-    return Concentration(BETAS, excess.mean(axis=0), error, gibbs, rate, plain, d)
+    return Concentration(BETAS, excess.mean(axis=0), error, gibbs, rate, plain, d, optimum)
 
 
 # 3. P_inf.

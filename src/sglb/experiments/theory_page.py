@@ -154,8 +154,9 @@ def _tell_concentration(report: Report, found: theory.Concentration) -> None:
     )
     report.text(
         f"Welsch's loss, eight rows, greedy stumps, d = {found.dimension}, ε ="
-        f" {theory.CHAIN_RATE:g}, γ = {theory.CHAIN_GAMMA:g}. Plain boosting ends"
-        f" {found.plain:.4f} above the optimum. {theory.N_CHAINS} chains, each through all β."
+        f" {theory.CHAIN_RATE:g}, γ = {theory.CHAIN_GAMMA:g}. The optimum, {found.optimum:.4f},"
+        " is the best of descents from 125 starts over the span. Plain boosting ends"
+        f" {found.plain:.4f} above it. {theory.N_CHAINS} chains, each through all β."
     )
 
 
@@ -176,5 +177,6 @@ def _tell_modes(report: Report, found: theory.Modes) -> None:
     report.text(
         f"Mass of the smaller well: Gibbs {found.gibbs_mass:.4f}, chain {found.mass:.4f} ±"
         f" {found.mass_error:.4f} (Welsch's loss of the targets {theory.WELL_Y}, ε ="
-        f" {sampler.learning_rate:g}, temperature {sampler.temperature:g})."
+        f" {sampler.learning_rate:g}, temperature {sampler.temperature:g}, γ ="
+        f" {sampler.shrink_rate:g})."
     )

@@ -18,9 +18,10 @@ from scipy.stats import ncx2, norm
 
 from sglb import _core
 from sglb.bins import Bins
-from sglb.boosting import LeafRule, boost
+from sglb.boosting import boost
 from sglb.callbacks import BaseCallback
 from sglb.ensemble import Ensemble
+from sglb.leaves import LeafRule
 from sglb.structure import Structure
 from sglb.training_set import TrainingSet
 

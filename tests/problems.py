@@ -11,7 +11,7 @@ from sglb.training_set import TrainingSet
 # Empty, single, around a vector register, around a tile (256) and around a block (2048) of rows.
 SMALL_SIZES = (0, 1, 2, 31, 32, 33, 100, 257)
 BLOCK_SIZES = (2047, 2048, 2049, 8193)
-THREADS = (1, 2, 3, 8)
+THREADS = (1, 2, 3, 8, 12)
 
 sizes = st.sampled_from(SMALL_SIZES)
 generators = st.integers(0, 2**32 - 1).map(np.random.default_rng)

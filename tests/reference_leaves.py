@@ -21,25 +21,61 @@ def leaf_indices(columns, features, lows, highs):
     return leaf
 
 
-def leaf_values(leaf, n_leaves, gradient, hessian, weight, learning_rate, sigma, l2, seed, step):
-    """theta_j = -eps (G_j + sigma sqrt(C_j) xi_j) / C_j, (n_leaves, K); 0 without weight."""
-    n_outputs, n_rows = gradient.shape
-    weight = np.ones(n_rows) if weight is None else weight
-    values = np.zeros((n_leaves, n_outputs))
-    W = np.bincount(leaf, weights=weight, minlength=n_leaves)
-    for k in range(n_outputs):
-        xi = core_normals(seed, step, LEAF, k, n_leaves)
-        G = np.bincount(leaf, weights=weight * gradient[k], minlength=n_leaves)
-        C = W + l2
-        if hessian is not None:
-            H = np.bincount(leaf, weights=weight * hessian[k], minlength=n_leaves)
-            mean = H.sum() / W.sum() if W.sum() > 0 else 0.0
-            C = np.maximum(H, 1e-3 * mean * W) + l2  # a saturated leaf must not jump
-        for j in range(n_leaves):
-            if W[j] > 0:
-                c = C[j] if C[j] > 0 else W[j]  # no curvature anywhere: a gradient step
-                values[j, k] = -learning_rate * (G[j] + sigma * math.sqrt(c) * xi[j]) / c
-    return values
+def leaf_sums(leaf, n_leaves, gradient, hessian, weight, l2):
+    """Sums of gradients and curvatures (n_leaves, K), and of weights (n_leaves, 1)."""
+    weight = np.ones(gradient.shape[1]) if weight is None else weight
+
+    def sums(rows):
+        return np.stack([np.bincount(leaf, weight * row, n_leaves) for row in rows], axis=1)
+
+    W = sums(np.ones((1, gradient.shape[1])))
+    C = np.repeat(W, len(gradient), axis=1) + l2
+    if hessian is not None:
+        H = sums(hessian)
+        mean = H.sum(axis=0) / W.sum() if W.sum() > 0 else 0.0
+        C = np.maximum(H, 1e-3 * mean * W) + l2  # a saturated leaf must not jump
+    return sums(gradient), np.where(C > 0, C, W), W  # no curvature anywhere: a gradient step
+
+
+def next_steps(G, C, l2, path):
+    """Newton steps of a path, never longer than the last, half as long where they turn back."""
+    total, last, _ = path
+    step = -(G + l2 * total) / C
+    most = np.abs(np.where((step < 0) == (last < 0), last, last / 2))
+    return np.clip(step, -most, most)
+
+
+def start_path(n_leaves, n_outputs):
+    """The path before its first step: sum of steps, last step, curvature of the first."""
+    path = np.zeros((3, n_leaves, n_outputs))
+    path[1] = np.inf
+    return path
+
+
+def approach(leaf, n_leaves, gradient, hessian, weight, l2, path):
+    """The path after another step that is not the last one of the tree."""
+    G, C, W = leaf_sums(leaf, n_leaves, gradient, hessian, weight, l2)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        step = next_steps(G, C, l2, path)
+    total, last, first = path
+    found = np.stack([total + step, step, np.where(np.isinf(last), C, first)])
+    return np.where(W > 0, found, path)
+
+
+def leaf_values(
+    leaf, n_leaves, gradient, hessian, weight, learning_rate, sigma, l2, seed, step, path=None
+):
+    """theta_j = -eps (G_j + sigma sqrt(C_j) xi_j) / C_j, (n_leaves, K); 0 without weight.
+
+    After a path G_j / C_j is the sum of its steps and of another one, and C_j the first one's.
+    """
+    G, C, W = leaf_sums(leaf, n_leaves, gradient, hessian, weight, l2)
+    n_outputs = len(gradient)
+    xi = np.stack([core_normals(seed, step, LEAF, k, n_leaves) for k in range(n_outputs)], axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        start = -G / C if path is None else path[0] + next_steps(G, C, l2, path)
+        noise = sigma / np.sqrt(C if path is None else path[2]) * xi
+        return np.where(W > 0, learning_rate * (start - noise), 0.0)
 
 
 def gains(leaf, depth, gradient, weight, l2):

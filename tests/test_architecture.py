@@ -22,7 +22,7 @@ FLOORS = [
     {"cli", "experiments", "plots"},
     {"estimators"},
     {"archive", "boosting", "model", "posterior", "settings", "uncertainty"},
-    {"callbacks", "ensemble", "losses", "metrics", "samplers", "structure"},
+    {"callbacks", "ensemble", "leaves", "losses", "metrics", "samplers", "structure"},
     {"training_set"},
     {"bins", "bundles", "categories"},
     {"datasets", "frame", "labels", "tables", "targets"},

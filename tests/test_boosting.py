@@ -8,10 +8,11 @@ import pytest
 import reference
 from problems import THREADS, make_problem
 from sglb import SGLBRegressor, _core, boosting, losses
-from sglb.boosting import LeafRule, boost
+from sglb.boosting import boost
 from sglb.callbacks import BaseCallback, Stop
 from sglb.ensemble import Ensemble
 from sglb.errors import ChainDiverged, NonFiniteGradient
+from sglb.leaves import LeafRule
 from sglb.losses import Logistic, Softmax, Squared, UserLoss
 from sglb.samplers import Langevin, Move, Plain, Stochastic
 from sglb.structure import GreedySearch

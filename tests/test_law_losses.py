@@ -26,7 +26,7 @@ from law import (
     splits,
     walk,
 )
-from sglb.boosting import LeafRule
+from sglb.leaves import LeafRule
 from sglb.losses import LOSSES, Huber, Logistic, Loss, Sla, Softmax, Welsch
 from sglb.samplers import Langevin
 from sglb.structure import GreedySearch

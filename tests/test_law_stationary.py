@@ -28,7 +28,7 @@ from law import (
     walk,
     z_of_mean,
 )
-from sglb.boosting import LeafRule
+from sglb.leaves import LeafRule
 from sglb.losses import Squared
 from sglb.samplers import Langevin
 

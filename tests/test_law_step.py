@@ -21,9 +21,10 @@ from law import (
     walk,
 )
 from sglb.bins import Bins
-from sglb.boosting import LeafRule, boost
+from sglb.boosting import boost
 from sglb.callbacks import BaseCallback
 from sglb.ensemble import Ensemble
+from sglb.leaves import LeafRule
 from sglb.losses import Logistic, Softmax, Squared
 from sglb.samplers import Langevin, Plain
 from sglb.structure import GreedySearch

@@ -4,22 +4,143 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 from scipy.special import expit
 
+import reference
+import reference_leaves
 import sglb
-from reference_leaves import leaf_indices
-from reference_noise import LEAF, core_normals
-from sglb import SGLBClassifier, SGLBRegressor
+from problems import generators, make_codes, make_splits, make_weight, seeds, sizes, steps
+from sglb import SGLBClassifier, SGLBRegressor, _core
 from sglb.bins import Bins
-from sglb.boosting import STORED_ROWS, LeafRule, boost
+from sglb.boosting import STORED_ROWS, boost
 from sglb.ensemble import Ensemble
-from sglb.losses import get_loss
+from sglb.errors import StepTooLong
+from sglb.leaves import LeafRule
+from sglb.losses import Softmax, get_loss
 from sglb.samplers import Move
 from sglb.structure import GreedySearch
 from sglb.training_set import TrainingSet
 
-LEAST_CURVATURE = 1e-3
+# The kernels, step by step.
+
+N_CODES = [5, 9, 2, 256, 3]
+
+
+class Kernels:
+    """Rows in leaves; each step takes slopes that have nothing to do with the last ones."""
+
+    def __init__(self, rng, n_rows, depth, n_outputs, *, weighted):
+        self.rng = rng
+        self.columns, _ = make_codes(rng, n_rows, N_CODES)
+        self.splits = make_splits(rng, N_CODES, depth)
+        self.weight = make_weight(rng, n_rows) if weighted else None
+        self.raw = rng.normal(size=(n_outputs, n_rows))
+        self.leaf = reference_leaves.leaf_indices(self.columns, *self.splits)
+        self.n_leaves = 1 << depth
+        self.rows = _core.Rows(
+            self.columns,
+            reference.to_rows(self.columns),
+            np.array(N_CODES, dtype=np.int32),
+            np.zeros(len(self.columns), dtype=np.uint8),
+            self.weight,
+            reference.weight_facts(self.weight, n_rows),
+        )
+
+    def slopes(self):
+        gradient = self.rng.normal(size=self.raw.shape)
+        hessian = self.rng.uniform(0.05, 1.0, self.raw.shape)
+        return gradient, hessian
+
+    def before(self, gradient, hessian):
+        """Arguments up to the bounds of the slopes."""
+        bounds = reference.largest(gradient), reference.largest(hessian)
+        slopes = _core.Slopes(gradient, hessian)
+        return _core.Workspace(), self.rows, *self.splits, slopes, 1.0, bounds
+
+    def approach(self, gradient, hessian, l2, path, n_threads=1):
+        ahead, gains = np.full_like(self.raw, np.nan), np.full(len(self.splits[0]), np.nan)
+        _core.approach_leaves(
+            *self.before(gradient, hessian), l2, 1, 2, self.raw, path, ahead, gains, n_threads
+        )
+        return ahead, gains
+
+    def fit(self, gradient, hessian, l2, sigma, where, path, n_threads=1):
+        raw, values = self.raw.copy(), np.full((self.n_leaves, len(self.raw)), np.nan)
+        _core.fit_leaves(
+            *self.before(gradient, hessian), 0.3, sigma, 1.0, l2, np.zeros(len(raw)), *where, path,
+            raw, values, None, n_threads,
+        )  # fmt: skip
+        return values, raw
+
+
+@given(
+    generators,
+    sizes,
+    st.integers(0, 10),
+    st.integers(1, 2),
+    st.booleans(),
+    st.integers(1, 4),
+    st.sampled_from([0.0, 2.5]),
+    st.sampled_from([0.0, 20.0]),
+    st.tuples(seeds, steps),
+)
+def test_paths_and_values_equal_their_twin(
+    rng, n_rows, depth, n_outputs, weighted, n_steps, l2, sigma, where
+):
+    kernels = Kernels(rng, n_rows, depth, n_outputs, weighted=weighted)
+    facts = kernels.leaf, kernels.n_leaves
+    path = reference_leaves.start_path(kernels.n_leaves, n_outputs)
+    expected = path.copy()
+    for _ in range(n_steps):
+        slopes = kernels.slopes()
+        ahead, gains = kernels.approach(*slopes, l2, path)
+        expected = reference_leaves.approach(*facts, *slopes, kernels.weight, l2, expected)
+        np.testing.assert_allclose(path, expected, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(ahead, kernels.raw + path[0][kernels.leaf].T, rtol=1e-15)
+        first = reference_leaves.gains(kernels.leaf, depth, slopes[0], kernels.weight, l2)
+        np.testing.assert_allclose(gains, first, rtol=1e-9, atol=1e-9)
+    slopes = kernels.slopes()
+    values, raw = kernels.fit(*slopes, l2, sigma, where, path)
+    twin = reference_leaves.leaf_values(
+        *facts, *slopes, kernels.weight, 0.3, sigma, l2, *where, expected
+    )
+    np.testing.assert_allclose(values, twin, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(raw, kernels.raw + values[kernels.leaf].T, rtol=1e-15, atol=1e-15)
+
+
+@pytest.mark.parametrize("depth", [3, 9])
+def test_paths_do_not_depend_on_threads(depth):
+    found = []
+    for n_threads in (1, 2, 3, 8, 12):
+        kernels = Kernels(np.random.default_rng(0), 20_000, depth, 2, weighted=True)
+        path = reference_leaves.start_path(kernels.n_leaves, 2)
+        ahead = [kernels.approach(*kernels.slopes(), 1.0, path, n_threads) for _ in range(3)]
+        values = kernels.fit(*kernels.slopes(), 1.0, 5.0, (1, 2), path, n_threads)
+        found.append([path, *values, *(part for parts in ahead for part in parts)])
+    for other in found[1:]:
+        assert all(np.array_equal(a, b) for a, b in zip(found[0], other, strict=True))
+
+
+def test_kernels_refuse_what_does_not_fit():
+    kernels = Kernels(np.random.default_rng(0), 50, 2, 1, weighted=False)
+    gradient, hessian = kernels.slopes()
+    path = reference_leaves.start_path(4, 1)
+    with pytest.raises(ValueError, match="path must be"):
+        kernels.approach(gradient, hessian, 0.0, path[:2])
+    with pytest.raises(ValueError, match="path must be"):
+        kernels.fit(gradient, hessian, 0.0, 0.0, (1, 2), path[:, :2].copy())
+    arguments = [*kernels.before(gradient, hessian), 0.0, 1, 2, kernels.raw, path]
+    with pytest.raises(ValueError, match="ahead must be"):
+        _core.approach_leaves(*arguments, kernels.raw[:, 1:].copy(), None, 1)
+    arguments[5] = _core.Slopes(gradient, None)
+    with pytest.raises(ValueError, match="Newton steps"):
+        _core.approach_leaves(*arguments, kernels.raw.copy(), None, 1)
+
+
+# Chains.
 
 
 class Same:
@@ -29,8 +150,18 @@ class Same:
         self.move = lambda step: move
 
 
+class Repeat:
+    """A structure rule that has one answer."""
+
+    def __init__(self, structure):
+        self.structure = structure
+
+    def grow(self, *_):
+        return self.structure
+
+
 class Case:
-    """Two classes, 5 % to 50 % of them ones, and a chain on them."""
+    """Two classes, a share of `positive` ones, and a chain on them."""
 
     def __init__(self, n_rows, *, weighted=False, positive=0.5, offset=0.0, loss="logistic"):
         rng = np.random.default_rng(n_rows)
@@ -59,42 +190,33 @@ class Case:
         """The leaf values of the first tree, and the leaf of each row."""
         chain = self.run(*arguments, **options)
         structure = chain.structure(0)
-        leaf = leaf_indices(self.rows.code_columns, *structure)
+        leaf = reference_leaves.leaf_indices(self.rows.code_columns, *structure)
         return chain.values[0, : structure.n_leaves, 0], leaf
 
-
-def newton(rows, leaf, n_leaves, steps, *, l2, offset, learning_rate, noise):
-    """The same in NumPy."""
-    weight = np.ones(rows.n_rows) if rows.weight is None else rows.weight
-    W = np.bincount(leaf, weight, n_leaves)
-    value, last = np.zeros(n_leaves), np.full(n_leaves, np.inf)
-    for number in range(steps):
-        p = expit(offset + value[leaf])
-        G = np.bincount(leaf, weight * (p - rows.y), n_leaves) + l2 * value
-        H = np.bincount(leaf, weight * p * (1 - p), n_leaves)
-        C = np.maximum(H, LEAST_CURVATURE * H.sum() / W.sum() * W) + l2
-        step = -G / C
-        most = np.abs(np.where((step < 0) == (last < 0), last, last / 2))
-        last = np.where(W > 0, np.clip(step, -most, most), 0.0)
-        value = value + last
-        if number == steps - 1 and noise:
-            value -= np.where(W > 0, noise / np.sqrt(C) * core_normals(3, 0, LEAF, 0, n_leaves), 0)
-    return learning_rate * value
+    def slopes(self, leaf, value):
+        p = expit(self.offset + value[leaf])
+        return (p - self.rows.y)[None], (p * (1 - p))[None]
 
 
-@pytest.mark.parametrize("steps", [1, 2, 3, 7])
+@pytest.mark.parametrize("n_steps", [1, 2, 3, 7])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("offset", [0.0, -3.0, 12.0])
 @pytest.mark.parametrize("n_rows", [300, STORED_ROWS + 1])
-def test_leaf_values_equal_their_twin(steps, weighted, offset, n_rows):
+def test_each_step_begins_where_the_last_one_came_to(n_steps, weighted, offset, n_rows):
     case = Case(n_rows, weighted=weighted, offset=offset)
     for noise in (0.0, 2.0):
-        values, leaf = case.one_tree(steps, Move(0.3, noise))
-        expected = newton(
-            case.rows, leaf, len(values), steps,
-            l2=1.0, offset=offset, learning_rate=0.3, noise=noise,
-        )  # fmt: skip
-        np.testing.assert_allclose(values, expected, rtol=1e-9, atol=1e-12)
+        values, leaf = case.one_tree(n_steps, Move(0.3, noise))
+        facts, weight = (leaf, len(values)), case.rows.weight
+        path = None
+        slopes = case.slopes(leaf, np.zeros(len(values)))
+        for _ in range(n_steps - 1):
+            path = reference_leaves.start_path(len(values), 1) if path is None else path
+            path = reference_leaves.approach(*facts, *slopes, weight, 1.0, path)
+            slopes = case.slopes(leaf, path[0, :, 0])
+        expected = reference_leaves.leaf_values(
+            *facts, *slopes, weight, 0.3, noise, 1.0, 3, 0, path
+        )
+        np.testing.assert_allclose(values, expected[:, 0], rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("offset", [0.0, 8.0, -30.0])
@@ -116,8 +238,8 @@ def test_many_steps_lead_to_the_minimum(offset):
 def test_every_step_lowers_the_loss_of_training():
     case = Case(5_000, positive=0.05)
     losses = []
-    for steps in (1, 2, 3, 4):
-        values, leaf = case.one_tree(steps, l2=0.0)
+    for n_steps in (1, 2, 3, 4):
+        values, leaf = case.one_tree(n_steps, l2=0.0)
         losses.append((np.logaddexp(0, values[leaf]) - case.rows.y * values[leaf]).mean())
     assert losses == sorted(losses, reverse=True)
     assert losses[0] > 1.01 * losses[1]
@@ -125,42 +247,32 @@ def test_every_step_lowers_the_loss_of_training():
 
 def test_the_squared_loss_is_at_its_minimum_after_one_step():
     case = Case(400, loss="squared")
-    once, thrice = (case.one_tree(steps)[0] for steps in (1, 3))
+    once, thrice = (case.one_tree(n_steps)[0] for n_steps in (1, 3))
     np.testing.assert_allclose(thrice, once, rtol=1e-12, atol=1e-12)
 
 
-class Repeat:
-    """A structure rule that has one answer."""
-
-    def __init__(self, structure):
-        self.structure = structure
-
-    def grow(self, *_):
-        return self.structure
-
-
 def test_noise_is_that_of_one_step():
-    """Later steps must not pull the leaves back to where the noise moved them from."""
-    case, sigma, n_draws = Case(1_000), 0.5, 200
+    """Later steps must not pull the leaves back, nor measure the noise where they have come to."""
+    case, sigma, n_draws = Case(1_000, positive=0.05), 0.5, 200
     quiet, leaf = case.one_tree(3)
     rule = Repeat(case.run(3).structure(0))
     noisy = [case.one_tree(3, Move(1.0, sigma), seed=s, rule=rule)[0] for s in range(n_draws)]
-    p = expit(quiet[leaf])
-    # The last step begins almost at the minimum, and has the curvature of that place.
-    expected = sigma / np.sqrt(np.bincount(leaf, p * (1 - p)) + 1.0)
-    found = np.std(noisy, axis=0)
+    # p is 1/2 before the first step; a leaf without rows has no noise.
+    expected = sigma / np.sqrt(0.25 * np.bincount(leaf) + 1.0)[np.unique(leaf)]
+    found = np.std(noisy, axis=0)[np.unique(leaf)]
     # The standard deviation of n normals is off by sigma / sqrt(2 n); 5 of these in one of 8
-    # leaves: 5e-6.
+    # leaves: 5e-6. By the curvature of the end it would be about twice as large.
     assert (np.abs(found / expected - 1) < 5 / math.sqrt(2 * n_draws)).all()
+    drift = (np.mean(noisy, axis=0) - quiet)[np.unique(leaf)]
+    assert (np.abs(drift) < 5 * expected / math.sqrt(n_draws)).all()
 
 
-@pytest.mark.parametrize("n_rows", [1_000, STORED_ROWS + 10_000])
+@pytest.mark.parametrize("n_rows", [10_000, STORED_ROWS + 10_000])
 def test_threads_do_not_change_a_bit(n_rows):
-    case = Case(n_rows, weighted=True)
-    expected = case.run(3, Move(0.1, 1.0, 0.99, 0.7), n_trees=3).values
-    for threads in (2, 3, 4):
-        found = case.run(3, Move(0.1, 1.0, 0.99, 0.7), n_trees=3, threads=threads).values
-        assert np.array_equal(found, expected)
+    case, move = Case(n_rows, weighted=True), Move(0.1, 1.0, 0.99)
+    expected = case.run(3, move, n_trees=3).values
+    for threads in (2, 3, 8, 12):
+        assert np.array_equal(case.run(3, move, n_trees=3, threads=threads).values, expected)
 
 
 def test_a_chain_goes_on_as_if_it_had_not_stopped():
@@ -176,6 +288,30 @@ def test_gains_are_those_of_the_first_step():
     assert np.array_equal(case.run(1).arrays()["gains"], case.run(3).arrays()["gains"])
 
 
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        (("gradient", 0.0, 2), "leaf_steps=2 needs leaf_method='newton'"),
+        (("newton", 0.0, 0), "leaf_steps=0: there is at least one"),
+        (("exact",), "leaf method 'exact'"),
+    ],
+)
+def test_a_rule_that_is_none_is_refused(rule, said):
+    with pytest.raises(ValueError, match=said):
+        LeafRule(*rule)
+
+
+def test_several_steps_are_refused_where_they_lead_nowhere():
+    with pytest.raises(ValueError, match="one output"):
+        LeafRule("newton", 0.0, 2).check(Softmax(3), 1.0)
+    with pytest.raises(ValueError, match=r"subsample=0\.5"):
+        LeafRule("newton", 0.0, 2).check(get_loss("logistic"), 0.5)
+    LeafRule("newton", 0.0, 1).check(Softmax(3), 0.5)
+
+
+# Estimators.
+
+
 def table(n_rows=2_000, n_classes=2):
     rng = np.random.default_rng(6)
     X = rng.normal(size=(n_rows, 5))
@@ -188,11 +324,18 @@ SMALL = {"n_estimators": 20, "learning_rate": 0.3, "random_state": 0, "n_jobs": 
 
 def test_two_steps_learn_faster():
     X, y = table()
-    one, two = (
-        SGLBClassifier(**SMALL, leaf_steps=steps).fit(X, y).predict_proba(X) for steps in (1, 2)
-    )
+    one, two = (SGLBClassifier(**SMALL, leaf_steps=n).fit(X, y).predict_proba(X) for n in (1, 2))
     rows = np.arange(len(y))
     assert -np.log(two[rows, y]).mean() < -np.log(one[rows, y]).mean()
+
+
+def test_categories_and_weights_of_zero_take_several_steps():
+    X, y = table(1_000)
+    X[:, 4] = np.arange(len(X)) % 40
+    weight = np.where(np.arange(len(X)) % 3, 1.0, 0.0)
+    model = SGLBClassifier(**SMALL, leaf_steps=3, categorical_features=[4])
+    model.fit(X, y, sample_weight=weight)
+    assert np.isfinite(model.decision_function(X)).all()
 
 
 def test_a_loss_in_python_takes_the_same_steps():
@@ -212,14 +355,34 @@ def test_a_loss_in_python_takes_the_same_steps():
     )
 
 
-def test_gradient_leaves_and_several_outputs_take_one_step():
+def test_a_step_to_where_the_loss_is_not_finite_is_named():
+    class Counts:
+        convex = True
+        loss = staticmethod(lambda y, raw: np.exp(raw) - y * raw)
+        gradient = staticmethod(lambda y, raw: np.exp(raw) - y)
+        hessian = staticmethod(lambda y, raw: np.exp(raw))
+
+    X, _ = table(500)
+    y = np.full(500, 1000.0) + X[:, 0]
+    chain = {**SMALL, "n_estimators": 2, "learning_rate": 1e-3, "leaf_method": "newton"}
+    SGLBRegressor(**chain, loss=Counts(), init="zero").fit(X, y)
+    with (
+        np.errstate(over="ignore"),
+        pytest.raises(StepTooLong, match=r"leaf_steps=2: at step 0 .* use leaf_steps=1"),
+    ):
+        SGLBRegressor(**chain, loss=Counts(), init="zero", leaf_steps=2).fit(X, y)
+
+
+def test_estimators_refuse_several_steps_before_the_work():
     X, y = table(200)
-    with pytest.raises(ValueError, match=r"leaf_steps=2 needs Newton leaves.*'logistic'"):
+    with pytest.raises(ValueError, match=r"leaf_steps=2 needs leaf_method='newton'"):
         SGLBClassifier(leaf_steps=2, leaf_method="gradient").fit(X, y)
-    with pytest.raises(ValueError, match=r"leaf_steps=2 needs Newton leaves.*'absolute'"):
+    with pytest.raises(ValueError, match=r"leaf_steps=2 needs leaf_method='newton'"):
         SGLBRegressor(leaf_steps=2, loss="absolute").fit(X, y)
     with pytest.raises(ValueError, match=r"leaf_steps=2 needs a loss of one output.*'softmax'.* 3"):
         SGLBClassifier(leaf_steps=2).fit(*table(200, 3))
+    with pytest.raises(ValueError, match=r"leaf_steps=2 needs all rows, and subsample=0\.5"):
+        SGLBClassifier(leaf_steps=2, sampler="stochastic", subsample=0.5).fit(X, y)
     with pytest.raises(ValueError, match=r"leaf_steps=0 is not allowed"):
         SGLBClassifier(leaf_steps=0).fit(X, y)
 

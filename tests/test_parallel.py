@@ -16,8 +16,9 @@ import pytest
 
 from problems import make_problem
 from sglb import _core
-from sglb.boosting import LeafRule, boost
+from sglb.boosting import boost
 from sglb.ensemble import Ensemble
+from sglb.leaves import LeafRule
 from sglb.losses import Squared
 from sglb.samplers import Langevin
 from sglb.structure import GreedySearch

@@ -107,8 +107,8 @@ def test_a_right_value_of_any_number_type_is_allowed(name, value):
 )
 def test_leaves_are_newton_for_convex_losses_whose_curvature_does_not_vanish(name, leaf_method):
     chosen = settings(get_loss(name))
-    assert chosen.leaf_method == leaf_method
-    assert chosen.l2 == (3.0 if leaf_method == "newton" else 0.0)
+    assert chosen.leaves.method == leaf_method
+    assert chosen.leaves.l2 == (3.0 if leaf_method == "newton" else 0.0)
 
 
 def test_newton_leaves_are_refused_for_a_loss_without_a_fitting_hessian():
@@ -160,7 +160,7 @@ def test_weights_normalised_to_any_sum_mean_the_same():
     other = settings(total_weight=1.0, unit=1e-3)
     assert other.learning_rate == pytest.approx(one.learning_rate)
     assert other.temperature == pytest.approx(1e-3 * one.temperature)
-    assert other.l2 == pytest.approx(1e-3 * one.l2)
+    assert other.leaves.l2 == pytest.approx(1e-3 * one.leaves.l2)
 
 
 def test_auto_parameters_follow_the_sum_of_weights_not_the_number_of_rows():
@@ -286,7 +286,7 @@ def test_depth_follows_from_the_task_and_the_size_of_the_table(loss, n_rows, n_c
     ],
 )
 def test_l2_follows_from_the_leaves_and_the_number_of_numbers(loss, n_rows, unit, l2):
-    assert settings(loss, n_rows, n_rows * unit, unit=unit).l2 == l2
+    assert settings(loss, n_rows, n_rows * unit, unit=unit).leaves.l2 == l2
 
 
 @pytest.mark.parametrize(

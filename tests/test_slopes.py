@@ -5,8 +5,9 @@ import pytest
 
 from sglb import _core, boosting
 from sglb.bins import Bins
-from sglb.boosting import LeafRule, boost
+from sglb.boosting import boost
 from sglb.ensemble import Ensemble
+from sglb.leaves import LeafRule
 from sglb.losses import Huber, Logistic, Poisson, Sla, Softmax
 from sglb.samplers import Langevin
 from sglb.structure import GreedySearch

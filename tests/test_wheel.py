@@ -85,7 +85,8 @@ DIGEST = """
         sys.modules["sglb._core"] = sglb._core = core
         spec.loader.exec_module(core)
     from sglb import _core
-    from sglb.boosting import LeafRule, boost
+    from sglb.boosting import boost
+from sglb.leaves import LeafRule
     from sglb.bins import Bins
     from sglb.ensemble import Ensemble
     from sglb.losses import LOSSES, get_loss

@@ -53,4 +53,12 @@ def posterior():
     SGLBRegressor(**settings).fit(X, score, sample_weight=weight).predict_uncertainty(X)
 
 
-SCENARIOS = {scenario.__name__: scenario for scenario in (rows, wide, classes, posterior)}
+def sample():
+    """Structures on a sample of the rows; two steps in the leaves."""
+    from sglb import SGLBClassifier
+
+    X, score = _normal(20_000, 16)
+    SGLBClassifier(**_settings(structure_sample=5_000, leaf_steps=2)).fit(X, score > 0)
+
+
+SCENARIOS = {one.__name__: one for one in (rows, wide, classes, posterior, sample)}

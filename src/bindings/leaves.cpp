@@ -3,8 +3,8 @@
 
 #include <vector>
 
+#include "code_trees.h"
 #include "parallel.h"
-#include "partition.h"
 #include "rows_object.h"
 #include "slopes_object.h"
 
@@ -31,7 +31,7 @@ double py_largest(nb::ndarray<const double, nb::c_contig, nb::device::cpu> value
     return largest(values.data(), static_cast<int64_t>(values.size()), n_threads);
 }
 
-// The chain's rows as the kernels of leaves want them; what only the last step needs stays zero.
+// What every step in the leaves needs; the rest, zero here, is for the last.
 LeafInput input_of(const RowsObject& rows, const std::vector<Split>& splits,
                    const SlopesObject& object, double subsample, SlopeBounds largest, double l2,
                    uint64_t seed, uint32_t step) {
@@ -51,16 +51,18 @@ LeafInput input_of(const RowsObject& rows, const std::vector<Split>& splits,
     return input;
 }
 
-void check_raw(const RowsObject& rows, const SlopesObject& object, const Array<double, 2>& raw) {
+template <class Raw>
+void check_raw(const RowsObject& rows, const SlopesObject& object, const Raw& raw) {
     require(length(raw, 1) == rows.n_rows() && same_shape(object.first, raw),
             "raw and slopes must be (K, N)");
 }
 
-// (2, 2^depth, K): the sum of the steps, and the last of them.
+// (3, 2^depth, K): the planes of an approach.
 Approach approach_of(const Array<double, 3>& path, size_t n_leaves, size_t n_outputs) {
-    require(path.shape(0) == 2 && path.shape(1) == n_leaves && path.shape(2) == n_outputs,
-            "path must be (2, 2^depth, K)");
-    return {path.data(), path.data() + n_leaves * n_outputs};
+    require(path.shape(0) == 3 && path.shape(1) == n_leaves && path.shape(2) == n_outputs,
+            "path must be (3, 2^depth, K)");
+    const size_t size = n_leaves * n_outputs;
+    return {path.data(), path.data() + size, path.data() + 2 * size};
 }
 
 void py_fit_leaves(Workspace& workspace, const RowsObject& rows, In<int32_t, 1> features,
@@ -80,25 +82,29 @@ void py_fit_leaves(Workspace& workspace, const RowsObject& rows, In<int32_t, 1> 
     input.sigma = sigma;
     input.shrink = shrink;
     input.offset = offset.data();
-    if (path) input.approach = approach_of(*path, n_leaves, raw.shape(0));
+    std::optional<Approach> approach;
+    if (path) approach = approach_of(*path, n_leaves, raw.shape(0));
     nb::gil_scoped_release release;
-    fit_leaves(input, workspace, raw.data(), values.data(), pointer(gains), n_threads);
+    fit_leaves(input, approach ? &*approach : nullptr, workspace, raw.data(), values.data(),
+               pointer(gains), n_threads);
 }
 
 void py_approach_leaves(Workspace& workspace, const RowsObject& rows, In<int32_t, 1> features,
                         In<uint8_t, 1> lows, In<uint8_t, 1> highs, const SlopesObject& object,
                         double subsample, SlopeBounds largest, double l2, uint64_t seed,
-                        uint32_t step, Array<double, 2> raw, Array<double, 3> path,
+                        uint32_t step, In<double, 2> raw, Array<double, 3> path,
                         Array<double, 2> ahead, std::optional<Array<double, 1>> gains,
                         int n_threads) {
     const auto splits = splits_of(features, lows, highs, length(rows.code_columns, 0));
     check_raw(rows, object, raw);
     require(same_shape(ahead, raw) && (!gains || gains->shape(0) >= splits.size()),
             "ahead must be (K, N), gains (depth,)");
-    LeafInput input = input_of(rows, splits, object, subsample, largest, l2, seed, step);
-    input.approach = approach_of(path, size_t{1} << splits.size(), raw.shape(0));
+    require(object.slopes.hessian || object.slopes.newton, "several steps are Newton steps");
+    const LeafInput input = input_of(rows, splits, object, subsample, largest, l2, seed, step);
+    const Approach approach = approach_of(path, size_t{1} << splits.size(), raw.shape(0));
     nb::gil_scoped_release release;
-    approach_leaves(input, workspace, raw.data(), ahead.data(), pointer(gains), n_threads);
+    approach_leaves(input, approach, workspace, raw.data(), ahead.data(), pointer(gains),
+                    n_threads);
 }
 
 void py_leaf_indices(In<uint8_t, 2> columns, In<int32_t, 1> features, In<uint8_t, 1> lows,

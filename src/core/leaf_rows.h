@@ -1,13 +1,14 @@
 // The rows of the leaves of a tree while its structure is searched.
 //
-// Rows stand in chunks, one for each thread, and within a chunk by leaf. A row never leaves its
-// chunk, so that a thread finds in its cache what it has parted.
+// Rows stand in chunks, one for each of up to eight threads if they are not few, and within a chunk
+// by leaf. A row never leaves its chunk, so that a thread finds in its cache what it has parted.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include "search.h"
+#include "split.h"
+#include "workspace.h"
 
 namespace sglb {
 
@@ -39,14 +40,12 @@ class LeafRows {
     void part(const Split& split, const CodeColumn& column, int64_t n_leaves);
 
   private:
-    int64_t first_row(int64_t chunk) const { return n_rows_ * chunk / n_chunks_; }
     Segment& place(int64_t chunk, int64_t leaf) {
         return segments_[static_cast<size_t>(chunk * most_leaves_ + leaf)];
     }
-    template <class GoesRight>
-    void part_chunk(int64_t chunk, int64_t n_leaves, GoesRight&& goes_right);
+    int64_t part_segment(const Split& split, const CodeColumn& column, const Segment& rows);
 
-    int64_t n_rows_, most_leaves_, n_chunks_;
+    int64_t most_leaves_, n_chunks_;
     int n_threads_;
     Workspace& ws_;
     std::vector<Segment> segments_;  // [n_chunks * most_leaves]

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "code_trees.h"
 #include "noise.h"
 #include "parallel.h"
 
@@ -11,23 +12,12 @@ namespace sglb {
 namespace {
 
 constexpr int64_t tile = 512;
-constexpr int byte_depth = 8;  // up to this depth a leaf index fits a byte
 // Neighbouring rows of a leaf would wait for each other's sums: few leaves have several sums each.
 constexpr int64_t lanes = 4;
 constexpr int many_lanes_depth = 4;
 // Newton curvature per weight is at least this share of its mean over all rows:
 // a leaf of saturated rows must not take an unbounded step.
 constexpr double least_curvature = 1e-3;
-
-// index[i] gets `bit` where the code lies outside low .. low + span. Bytes throughout: vectors have
-// no shift of bytes.
-SGLB_KERNEL void add_bit(const uint8_t* codes, int64_t n, uint8_t low, uint8_t span, uint8_t bit,
-                         uint8_t* index) {
-    for (int64_t i = 0; i < n; ++i) {
-        const auto offset = static_cast<uint8_t>(codes[i] - low);
-        index[i] = static_cast<uint8_t>(index[i] | (offset > span ? bit : 0));
-    }
-}
 
 // x as a fixed-point integer: round(x * scale), |x * scale| < 2^51.
 SGLB_KERNEL void to_fixed(const double* x, int64_t n, double scale, int64_t* out) {
@@ -42,24 +32,6 @@ SGLB_KERNEL void to_fixed_weighted(const double* x, const double* weight, int64_
         out[i] =
             static_cast<int64_t>(std::bit_cast<uint64_t>(x[i] * weight[i] * scale + round_magic) -
                                  std::bit_cast<uint64_t>(round_magic));
-}
-
-template <class Index>
-void update(const Index* index, int64_t n, const double* values, int64_t stride, double shrink,
-            double* raw) {
-    for (int64_t i = 0; i < n; ++i) raw[i] = shrink * raw[i] + values[index[i] * stride];
-}
-
-// raw holds the offset, which is never shrunk: shrink (raw - offset) + offset +
-// value = shrink raw + (value + (1 - shrink) offset). These are the values in
-// brackets.
-std::vector<double> with_offset(const double* values, int64_t n_leaves, int64_t n_outputs,
-                                double shrink, const double* offset) {
-    std::vector<double> steps(values, values + n_leaves * n_outputs);
-    for (int64_t j = 0; j < n_leaves; ++j)
-        for (int64_t k = 0; k < n_outputs; ++k)
-            steps[static_cast<size_t>(j * n_outputs + k)] += (1.0 - shrink) * offset[k];
-    return steps;
 }
 
 // The power of two that uses as much of 62 bits as sums over n rows of numbers
@@ -77,7 +49,8 @@ struct Sums {
 
 class LeafFit {
   public:
-    LeafFit(const LeafInput& input, int n_threads) : in_(input), n_threads_(n_threads) {
+    LeafFit(const LeafInput& input, const Approach* approach, int n_threads)
+        : in_(input), approach_(approach), n_threads_(n_threads) {
         newton_ = in_.slopes.hessian || in_.slopes.newton;
         n_leaves_ = int64_t{1} << in_.depth;
         const double weight = in_.weight ? in_.largest_weight : 1.0;
@@ -95,8 +68,8 @@ class LeafFit {
             with_offset(values, n_leaves_, in_.slopes.n_outputs, in_.shrink, in_.offset);
         parallel_rows(in_.slopes.n_rows, n_threads_, [&](int64_t begin, int64_t end) {
             for (int64_t k = 0; k < in_.slopes.n_outputs; ++k)
-                update(index + begin, end - begin, steps.data() + k, in_.slopes.n_outputs,
-                       in_.shrink, raw + k * in_.slopes.n_rows + begin);
+                add_values(index + begin, end - begin, steps.data() + k, in_.slopes.n_outputs,
+                           in_.shrink, raw + k * in_.slopes.n_rows + begin);
         });
     }
 
@@ -110,7 +83,7 @@ class LeafFit {
             for (int64_t k = 0; k < n_outputs; ++k)
                 for (int64_t i = begin; i < end; ++i)
                     ahead[k * n_rows + i] =
-                        raw[k * n_rows + i] + in_.approach.sum[index[i] * n_outputs + k];
+                        raw[k * n_rows + i] + approach_->sum[index[i] * n_outputs + k];
         });
     }
 
@@ -198,9 +171,10 @@ class LeafFit {
         each_leaf([&](int64_t place, const Sums& sums, double curvature, int64_t leaf) {
             double gradient = unscale(sums.gradient, gradient_scale_);
             double start = 0.0;
-            if (in_.approach.sum) {
-                start = in_.approach.sum[place] + next_step(place, gradient, curvature);
+            if (approach_) {
+                start = approach_->sum[place] + next_step(place, gradient, curvature);
                 gradient = 0.0;
+                curvature = approach_->curvature[place];
             }
             if (in_.sigma > 0.0) {
                 const auto output = static_cast<uint32_t>(place % in_.slopes.n_outputs);
@@ -214,18 +188,20 @@ class LeafFit {
 
     void advance() const {
         each_leaf([&](int64_t place, const Sums& sums, double curvature, int64_t) {
-            const double step =
-                next_step(place, unscale(sums.gradient, gradient_scale_), curvature);
-            in_.approach.sum[place] += step;
-            in_.approach.last[place] = step;
+            const double gradient = unscale(sums.gradient, gradient_scale_);
+            const double step = next_step(place, gradient, curvature);
+            if (std::isinf(approach_->last[place])) approach_->curvature[place] = curvature;
+            approach_->sum[place] += step;
+            approach_->last[place] = step;
         });
     }
 
-    // A Newton step never longer than the one before, and half as long where it turns back: where
-    // curvature falls faster than the gradient, steps would grow and miss the minimum for ever.
+    // A Newton step never longer than the one before, and at most half as long where it turns back:
+    // where curvature falls faster than the gradient, steps would grow and miss the minimum for
+    // ever.
     double next_step(int64_t place, double gradient, double curvature) const {
-        const double last = in_.approach.last[place];
-        const double step = -(gradient + in_.l2 * in_.approach.sum[place]) / curvature;
+        const double last = approach_->last[place];
+        const double step = -(gradient + in_.l2 * approach_->sum[place]) / curvature;
         const double most = std::abs((step < 0.0) == (last < 0.0) ? last : 0.5 * last);
         return std::clamp(step, -most, most);
     }
@@ -276,6 +252,7 @@ class LeafFit {
     }
 
     const LeafInput& in_;
+    const Approach* approach_;
     int n_threads_;
     bool newton_;
     int64_t n_leaves_, n_lanes_ = 1;
@@ -298,54 +275,16 @@ void with_indices(const LeafInput& input, Workspace& workspace, Call&& call) {
 
 }  // namespace
 
-void leaf_indices(const uint8_t* columns, int64_t n_rows, const Split* splits, int depth,
-                  int64_t begin, int64_t end, uint8_t* index) {
-    std::fill(index, index + (end - begin), uint8_t{0});
-    for (int d = 0; d < depth; ++d)
-        add_bit(columns + splits[d].feature * n_rows + begin, end - begin, splits[d].low,
-                static_cast<uint8_t>(splits[d].high - splits[d].low), static_cast<uint8_t>(1 << d),
-                index);
-}
-
-void leaf_indices(const uint8_t* columns, int64_t n_rows, const Split* splits, int depth,
-                  int64_t begin, int64_t end, uint16_t* index) {
-    uint8_t low[tile], high[tile];
-    const int low_depth = std::min(depth, byte_depth);
-    for (int64_t at = begin; at < end; at += tile) {
-        const int64_t n = std::min(tile, end - at);
-        leaf_indices(columns, n_rows, splits, low_depth, at, at + n, low);
-        leaf_indices(columns, n_rows, splits + low_depth, depth - low_depth, at, at + n, high);
-        for (int64_t i = 0; i < n; ++i)
-            index[at - begin + i] = static_cast<uint16_t>(low[i] | high[i] << 8);
-    }
-}
-
-void fit_leaves(const LeafInput& input, Workspace& workspace, double* raw, double* values,
-                double* gains, int n_threads) {
-    LeafFit fit(input, n_threads);
+void fit_leaves(const LeafInput& input, const Approach* approach, Workspace& workspace, double* raw,
+                double* values, double* gains, int n_threads) {
+    LeafFit fit(input, approach, n_threads);
     with_indices(input, workspace, [&](auto* index) { fit.run(index, raw, values, gains); });
 }
 
-void approach_leaves(const LeafInput& input, Workspace& workspace, const double* raw, double* ahead,
-                     double* gains, int n_threads) {
-    LeafFit fit(input, n_threads);
+void approach_leaves(const LeafInput& input, const Approach& approach, Workspace& workspace,
+                     const double* raw, double* ahead, double* gains, int n_threads) {
+    LeafFit fit(input, &approach, n_threads);
     with_indices(input, workspace, [&](auto* index) { fit.look_ahead(index, raw, ahead, gains); });
-}
-
-void add_tree(const uint8_t* columns, int64_t n_rows, int64_t n_outputs, const Split* splits,
-              int depth, const double* values, double shrink, const double* offset, double* raw,
-              int n_threads) {
-    const std::vector<double> steps =
-        with_offset(values, int64_t{1} << depth, n_outputs, shrink, offset);
-    parallel_rows(n_rows, n_threads, [&](int64_t begin, int64_t end) {
-        uint16_t index[tile];
-        for (int64_t at = begin; at < end; at += tile) {
-            const int64_t n = std::min(tile, end - at);
-            leaf_indices(columns, n_rows, splits, depth, at, at + n, index);
-            for (int64_t k = 0; k < n_outputs; ++k)
-                update(index, n, steps.data() + k, n_outputs, shrink, raw + k * n_rows + at);
-        }
-    });
 }
 
 double largest(const double* x, int64_t n, int n_threads) {

@@ -12,22 +12,26 @@
 // and no noise; where no row has any curvature, weights stand in for it. Sums are fixed-point
 // integers, the same in any order.
 //
-// Of several Newton steps all but the last are whole and without noise; the last brings the noise,
-// and eps multiplies their sum. They approach the minimum of the leaf's loss plus l2 / 2 value^2.
+// Of several Newton steps each begins where the ones before it have come to, and eps multiplies
+// their sum: they approach the minimum of the leaf's loss plus l2 / 2 value^2. The noise is that of
+// a single step: it comes last, and with the curvature of the first, since later steps would undo
+// it.
 #pragma once
 
 #include <cstdint>
 
-#include "search.h"
 #include "slopes.h"
+#include "split.h"
+#include "workspace.h"
 
 namespace sglb {
 
-// Where earlier steps have brought the leaves, [2^depth * n_outputs] each: the sum of the steps,
-// and the last of them, infinite before the first. Null where there is one step only.
+// Where the steps before the last have brought the leaves, [2^depth * n_outputs] each. Before the
+// first step the sum is 0 and the last step infinite.
 struct Approach {
-    double* sum = nullptr;
-    double* last = nullptr;
+    double* sum;        // of the steps
+    double* last;       // step
+    double* curvature;  // of the first
 };
 
 struct LeafInput {
@@ -43,31 +47,19 @@ struct LeafInput {
     const double* offset;  // [n_outputs], the part of raw that is never shrunk
     uint64_t seed;
     uint32_t step;
-    Approach approach;
 };
 
 // OUT values [2^depth * n_outputs], gains [depth] or null: what each split added to the
 // sum over leaves of G^2 / (W + l2), on all rows and without noise. IN/OUT raw
-// [n_outputs * n_rows].
-void fit_leaves(const LeafInput& input, Workspace& workspace, double* raw, double* values,
-                double* gains, int n_threads);
+// [n_outputs * n_rows]. IN approach, or null if this is the only step: the slopes are those at the
+// scores that `approach_leaves` gave last.
+void fit_leaves(const LeafInput& input, const Approach* approach, Workspace& workspace, double* raw,
+                double* values, double* gains, int n_threads);
 
-// One whole step without noise: IN/OUT the input's approach, OUT ahead [n_outputs * n_rows]: the
-// raw scores there, at which the next step wants its slopes; gains as above.
-void approach_leaves(const LeafInput& input, Workspace& workspace, const double* raw, double* ahead,
-                     double* gains, int n_threads);
-
-// Leaf of rows begin..end, `columns` with n_rows rows: OUT index [end - begin].
-void leaf_indices(const uint8_t* columns, int64_t n_rows, const Split* splits, int depth,
-                  int64_t begin, int64_t end, uint8_t* index);
-void leaf_indices(const uint8_t* columns, int64_t n_rows, const Split* splits, int depth,
-                  int64_t begin, int64_t end, uint16_t* index);
-
-// raw <- shrink * (raw - offset) + offset + values[leaf] on codes: IN/OUT raw
-// [n_outputs * n_rows].
-void add_tree(const uint8_t* columns, int64_t n_rows, int64_t n_outputs, const Split* splits,
-              int depth, const double* values, double shrink, const double* offset, double* raw,
-              int n_threads);
+// A step before the last: IN/OUT approach, OUT ahead [n_outputs * n_rows]: the raw scores where the
+// next step wants its slopes; gains as above. Uses neither noise nor learning rate nor offset.
+void approach_leaves(const LeafInput& input, const Approach& approach, Workspace& workspace,
+                     const double* raw, double* ahead, double* gains, int n_threads);
 
 // Largest |x|; infinity if a value is not finite.
 double largest(const double* x, int64_t n, int n_threads);

@@ -135,7 +135,8 @@ class Search {
         return codes_ + feature / panel * panel_size_ + feature % panel;
     }
 
-    // A feature's codes of the rows searched on, in columns if they are all there are.
+    // A feature's codes of the rows searched on; side by side if these are all there are, which
+    // takes fewer lines of cache.
     CodeColumn column(int64_t feature) const {
         if (in_.codes.columns && !in_.rows) return {in_.codes.columns + feature * in_.n, 1};
         return {codes_of(feature), stride_};

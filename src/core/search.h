@@ -7,20 +7,11 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
-#include "sample.h"
+#include "split.h"
+#include "workspace.h"
 
 namespace sglb {
-
-// A split keeps the codes low..high left (bit 0) and sends the others right
-// (bit 1).
-struct Split {
-    int32_t feature;
-    uint8_t low, high;
-};
-
-inline constexpr int most_depth = 16;
 
 // Candidates of a feature: codes 0..b go left; those, or 1..b where missing values (code 0) go
 // right; code b alone goes left; the same but for code 0, which stands for none of several columns.
@@ -54,20 +45,6 @@ struct SearchInput {
     int64_t n;
     int64_t n_outputs;
     SearchRule rule;
-};
-
-// Scratch memory of a chain, reused from step to step.
-struct Workspace {
-    Draw draw;
-    std::vector<int32_t> outputs;
-    std::vector<uint32_t> order, other_order;
-    std::vector<int64_t> words;
-    std::vector<uint8_t> codes, bits, marks;
-    std::vector<int64_t> hist, part_hist;
-    std::vector<float> scores;
-    std::vector<int32_t> parted;
-    std::vector<uint8_t> leaf8;
-    std::vector<uint16_t> leaf16;
 };
 
 // OUT splits [max_depth]. Returns the depth reached.

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from sglb.errors import ChainDiverged as ChainDiverged
     from sglb.errors import ModelFormatError as ModelFormatError
     from sglb.errors import NonFiniteGradient as NonFiniteGradient
+    from sglb.errors import StepTooLong as StepTooLong
     from sglb.estimators import SGLBClassifier as SGLBClassifier
     from sglb.estimators import SGLBRegressor as SGLBRegressor
     from sglb.estimators import load as load
@@ -38,6 +39,7 @@ _HOMES = {
     "Progress": "callbacks",
     "SGLBClassifier": "estimators",
     "SGLBRegressor": "estimators",
+    "StepTooLong": "errors",
     "Stochastic": "samplers",
     "Stop": "callbacks",
     "check_loss": "losses",

@@ -279,8 +279,8 @@ def fit_leaves(
     """Leaf values of one structure, then raw <- offset + shrink * (raw - offset) + tree.
 
     offset (K,); IN/OUT raw (K, N); OUT values (2^D, K), gains (D,): what each split adds to the
-    sum over leaves of G^2 / (W + l2), on all rows and without noise. `path` is where
-    `approach_leaves` has come to.
+    sum over leaves of G^2 / (W + l2), on all rows and without noise; not wanted if None. `path` is
+    where `approach_leaves` has come to, if it was called, and `slopes` then those at its `ahead`.
     """
 
 def approach_leaves(
@@ -301,10 +301,11 @@ def approach_leaves(
     gains: Floats | None,
     n_threads: int,
 ) -> None:
-    """Take a whole Newton step in the leaves, without noise.
+    """Take a Newton step in the leaves that is not the last one.
 
-    IN/OUT path (2, 2^D, K): the sum of all steps and the last one, infinite before the first; OUT
-    ahead (K, N): raw plus the sum, where the next step wants its slopes; gains as in `fit_leaves`.
+    IN/OUT path (3, 2^D, K): the sum of all steps, 0 before the first; the last one, infinite before
+    the first; the curvature of the first. OUT ahead (K, N): raw plus the sum, where the next step
+    wants its slopes; gains as in `fit_leaves`.
     """
 
 def leaf_indices(

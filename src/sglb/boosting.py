@@ -12,8 +12,6 @@ sigma, gamma and the sample are at each step, a structure rule is p, callbacks l
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,27 +19,14 @@ from numpy.typing import NDArray
 from sglb import _core
 from sglb.callbacks import Callback, Moment, Stop
 from sglb.ensemble import Ensemble
-from sglb.errors import ChainDiverged, NonFiniteGradient
+from sglb.errors import ChainDiverged, NonFiniteGradient, StepTooLong
+from sglb.leaves import LeafRule
 from sglb.losses import Loss
 from sglb.samplers import Move, Sampler
 from sglb.structure import Structure, StructureRule
 from sglb.training_set import TrainingSet
 
 Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class LeafRule:
-    """How leaf values follow from gradients: divide by weights ("gradient", the paper) or by
-    second derivatives ("newton", faster but without an exact stationary law), plus `l2`.
-
-    Of several `steps` (Newton only) each but the first takes its gradients where the ones before it
-    have come to; the learning rate multiplies their sum, and the noise comes with the last.
-    """
-
-    method: Literal["gradient", "newton"] = "gradient"
-    l2: float = 0.0
-    steps: int = 1
 
 
 # Beyond this many rows gradients do not stay in a cache between the two times that a step reads
@@ -166,7 +151,7 @@ class Chain:
         gains: Floats,
     ) -> tuple[Floats, tuple[float, float]]:
         """Take all leaf steps but the last; return where they lead, and bounds of slopes there."""
-        path = np.zeros((2, structure.n_leaves, len(self.raw)))
+        path = np.zeros((3, structure.n_leaves, len(self.raw)))
         path[1] = np.inf
         slopes = self.slopes
         for number in range(self.leaves.steps - 1):
@@ -187,7 +172,10 @@ class Chain:
                 self.n_threads,
             )
             slopes = ahead.slopes
-            largest = ahead.update(move, step)
+            try:
+                largest = ahead.update(move, step)
+            except (NonFiniteGradient, ChainDiverged) as error:
+                raise StepTooLong(self.leaves.steps, step) from error
         return path, largest
 
     def moment(

@@ -30,6 +30,21 @@ class NonFiniteGradient(ValueError):  # noqa: N818
         )
 
 
+class StepTooLong(ArithmeticError):  # noqa: N818
+    """Of several steps in the leaves one went where the loss has no finite slopes."""
+
+    def __init__(self, leaf_steps: int, step: int) -> None:
+        super().__init__(leaf_steps, step)
+        self.leaf_steps = leaf_steps
+        self.step = step
+
+    def __str__(self) -> str:
+        return (
+            f"leaf_steps={self.leaf_steps}: at step {self.step} a Newton step in a leaf goes to raw"
+            " scores at which the loss has no finite slopes; use leaf_steps=1"
+        )
+
+
 class ChainDiverged(ArithmeticError):  # noqa: N818
     """The raw scores left the range of floating-point numbers at `step`."""
 

@@ -8,16 +8,15 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from sglb import _core
+from sglb.leaves import LeafMethod, LeafRule
 from sglb.losses import Loss
 from sglb.samplers import SAMPLERS, Move, Sampler
-
-LeafMethod = Literal["gradient", "newton"]
 
 
 @dataclass(frozen=True)
@@ -119,9 +118,7 @@ class Settings:
     learning_rate: float
     temperature: float
     shrink_rate: float
-    leaf_method: LeafMethod
-    leaf_steps: int
-    l2: float
+    leaves: LeafRule
     max_depth: int
     max_bins: int
     structure_rows: int
@@ -164,8 +161,14 @@ def resolve(parameters: Mapping[str, Any], loss: Loss, size: Size) -> Settings:
             f"{loss.name!r} has not; use 'gradient'"
         )
     l2 = parameters["l2_regularization"]
+    leaves = LeafRule(
+        leaf_method,
+        auto_l2(size, loss, leaf_method) if l2 == "auto" else float(l2),
+        int(parameters["leaf_steps"]),
+    )
     sampler = make_sampler(parameters, loss, leaf_method, size)
     move = sampler.move(0)
+    leaves.check(loss, move.subsample)
     check_stability(move, loss, leaf_method)
     return Settings(
         sampler=sampler,
@@ -177,9 +180,7 @@ def resolve(parameters: Mapping[str, Any], loss: Loss, size: Size) -> Settings:
         shrink_rate=float(
             getattr(sampler, "shrink_rate", (1.0 - move.shrink) / move.learning_rate)
         ),
-        leaf_method=leaf_method,
-        leaf_steps=_leaf_steps(parameters["leaf_steps"], loss, leaf_method),
-        l2=auto_l2(size, loss, leaf_method) if l2 == "auto" else float(l2),
+        leaves=leaves,
         max_depth=_given(parameters["max_depth"], auto_max_depth(size, loss)),
         max_bins=_given(parameters["max_bins"], auto_max_bins(size, loss)),
         structure_rows=structure_rows(
@@ -192,20 +193,6 @@ def resolve(parameters: Mapping[str, Any], loss: Loss, size: Size) -> Settings:
         seed=draw_seed(parameters["random_state"]),
         n_threads=n_threads(parameters["n_jobs"]),
     )
-
-
-def _leaf_steps(steps: int, loss: Loss, leaf_method: str) -> int:
-    if steps > 1 and leaf_method == "gradient":
-        raise ValueError(
-            f"leaf_steps={steps} needs Newton leaves, and loss {loss.name!r} has "
-            "leaf_method='gradient' here: a chain of gradient steps takes one a tree"
-        )
-    if steps > 1 and loss.n_outputs > 1:
-        raise ValueError(
-            f"leaf_steps={steps} needs a loss of one output, {loss.name!r} has {loss.n_outputs}: "
-            "what is best for one class depends on the others, and steps of each for itself miss it"
-        )
-    return int(steps)
 
 
 def _given(value: Any, auto: int) -> int:

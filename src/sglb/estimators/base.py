@@ -17,7 +17,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from sglb import archive
-from sglb.boosting import LeafRule, boost
+from sglb.boosting import boost
 from sglb.callbacks import Callback, EarlyStopping, EvaluationSet, History, Progress, user_shape
 from sglb.ensemble import Ensemble, States
 from sglb.estimators.residuals import LastScores, predicts_means, residual_variance
@@ -157,7 +157,7 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
             learning_rate=settings.learning_rate,
             temperature=settings.temperature,
             shrink_rate=settings.shrink_rate,
-            leaf_method=settings.leaf_method,
+            leaf_method=settings.leaves.method,
             total_weight=rows.total_weight,
             seed=settings.seed,
             residual_variance=residual_variance(training_set, loss, ensemble, last, threads),
@@ -233,8 +233,8 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
         threads = settings.n_threads
         rule = GreedySearch(
             settings.max_depth,
-            l2=settings.l2,
-            newton=settings.leaf_method == "newton",
+            l2=settings.leaves.l2,
+            newton=settings.leaves.method == "newton",
             structure_rows=settings.structure_rows,
             structure_outputs=settings.structure_outputs,
             random_strength=self.random_strength,
@@ -252,7 +252,7 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
                 loss,
                 settings.sampler,
                 rule,
-                LeafRule(settings.leaf_method, settings.l2, settings.leaf_steps),
+                settings.leaves,
                 chain,
                 n_steps=self.n_estimators,
                 seed=settings.seed,

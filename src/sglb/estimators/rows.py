@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from sglb import _core
 from sglb.bins import Bins
-from sglb.boosting import LeafRule, boost
+from sglb.boosting import boost
 from sglb.callbacks import user_shape
 from sglb.categories import Encoder, Encoding, Part, choose_combinations, statistic_targets
 from sglb.ensemble import Ensemble
 from sglb.frame import Features
+from sglb.leaves import LeafRule
 from sglb.losses import Loss, UserLoss, get_loss
 from sglb.samplers import Plain
 from sglb.settings import Size

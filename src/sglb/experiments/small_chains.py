@@ -14,9 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from sglb import _core
 from sglb.bins import Bins
-from sglb.boosting import LeafRule, boost
+from sglb.boosting import boost
 from sglb.callbacks import BaseCallback, Moment, Stop
 from sglb.ensemble import Ensemble
+from sglb.leaves import LeafRule
 from sglb.losses import Loss
 from sglb.samplers import Move, Sampler
 from sglb.structure import Structure, StructureRule

@@ -22,10 +22,11 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from sglb import _core
 from sglb.bins import Bins
-from sglb.boosting import LeafRule, boost
+from sglb.boosting import boost
 from sglb.callbacks import BaseCallback, Moment, Stop
 from sglb.datasets import synthetic
 from sglb.ensemble import Ensemble
+from sglb.leaves import LeafRule
 from sglb.losses import Logistic, Loss, Sla
 from sglb.losses.links import sigmoid
 from sglb.samplers import Langevin, Move, Plain, Sampler, Stochastic

@@ -90,21 +90,14 @@ class Chain:
         self.n_threads = n_threads
         self.raw = ensemble.replay(training_set.code_columns, n_threads)
         self._workspace = _core.Workspace()
-        self._here = self._slopes_at(self.raw)
+        here = self._slopes_at(self.raw)
+        self.slopes = here.slopes
+        self.estimate_gradient = here.update
         self._ahead = self._slopes_at(np.empty_like(self.raw)) if leaves.steps > 1 else None
 
     def _slopes_at(self, raw: Floats) -> SlopesAt:
         newton = self.leaves.method == "newton"
         return SlopesAt(raw, self.training_set, self.loss, newton=newton, n_threads=self.n_threads)
-
-    @property
-    def slopes(self) -> _core.Slopes:
-        """Of the loss at the current raw scores."""
-        return self._here.slopes
-
-    def estimate_gradient(self, move: Move, step: int) -> tuple[float, float]:
-        """Take the slopes of the loss; return bounds of gradients and second derivatives."""
-        return self._here.update(move, step)
 
     def fit_leaves(
         self, structure: Structure, largest: tuple[float, float], move: Move, step: int

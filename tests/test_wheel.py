@@ -86,7 +86,7 @@ DIGEST = """
         spec.loader.exec_module(core)
     from sglb import _core
     from sglb.boosting import boost
-from sglb.leaves import LeafRule
+    from sglb.leaves import LeafRule
     from sglb.bins import Bins
     from sglb.ensemble import Ensemble
     from sglb.losses import LOSSES, get_loss

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 # Okabe and Ito (2008): distinct for every common kind of colour vision.
-PALETTE = ("#6E6E6E", "#E69F00", "#009E73", "#0072B2", "#D55E00", "#CC79A7", "#56B4E9")
+PALETTE = (
+    "#6E6E6E", "#E69F00", "#009E73", "#0072B2", "#D55E00", "#CC79A7", "#56B4E9", "#7A4B1E",
+)  # fmt: skip
 INK, FAINT = "#262626", "#D9D9D9"
 DOTS_PER_INCH = 150
 

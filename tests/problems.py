@@ -3,6 +3,8 @@
 import numpy as np
 from hypothesis import strategies as st
 
+import reference
+from sglb import _core
 from sglb.bins import Bins
 from sglb.ensemble import Ensemble
 from sglb.structure import Structure
@@ -34,6 +36,18 @@ WEIGHTS = {
     "huge": [0.0, 1e9, 3e12],
     "wide": [0.0, 1e-9, 1.0],
 }
+
+
+def core_rows(columns, n_codes, weight=None, kinds=None):
+    """Codes (n_features, n_rows) as the kernels take them; numbers unless `kinds` says else."""
+    return _core.Rows(
+        columns,
+        reference.to_rows(columns),
+        np.asarray(n_codes, dtype=np.int32),
+        np.asarray(np.zeros(len(columns)) if kinds is None else kinds, dtype=np.uint8),
+        weight,
+        reference.weight_facts(weight, columns.shape[1]),
+    )
 
 
 def make_weight(rng, n_rows, kind="odd"):

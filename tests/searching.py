@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 import reference
-from problems import WEIGHTS, make_codes
+from problems import WEIGHTS, core_rows, make_codes
 from sglb import _core
 
 sigmas = st.sampled_from([0.0, 0.3, 20.0])
@@ -97,14 +97,7 @@ class Search:
         begin = step % growth.n_copies * n_rows
         return self.answer(
             _core.grow,
-            _core.Rows(
-                columns,
-                reference.to_rows(columns),
-                np.asarray(n_codes, dtype=np.int32),
-                np.asarray(kinds, dtype=np.uint8),
-                weight,
-                reference.weight_facts(weight, gradient.shape[1]),
-            ),
+            core_rows(columns, n_codes, weight, kinds),
             _core.Slopes(gradient, hessian),
             1.0,
             sigma,

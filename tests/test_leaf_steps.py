@@ -12,7 +12,17 @@ from scipy.special import expit
 import reference
 import reference_leaves
 import sglb
-from problems import generators, make_codes, make_splits, make_weight, seeds, sizes, steps
+from law import FixedStructure
+from problems import (
+    core_rows,
+    generators,
+    make_codes,
+    make_splits,
+    make_weight,
+    seeds,
+    sizes,
+    steps,
+)
 from sglb import SGLBClassifier, SGLBRegressor, _core
 from sglb.bins import Bins
 from sglb.boosting import STORED_ROWS, boost
@@ -40,14 +50,7 @@ class Kernels:
         self.raw = rng.normal(size=(n_outputs, n_rows))
         self.leaf = reference_leaves.leaf_indices(self.columns, *self.splits)
         self.n_leaves = 1 << depth
-        self.rows = _core.Rows(
-            self.columns,
-            reference.to_rows(self.columns),
-            np.array(N_CODES, dtype=np.int32),
-            np.zeros(len(self.columns), dtype=np.uint8),
-            self.weight,
-            reference.weight_facts(self.weight, n_rows),
-        )
+        self.rows = core_rows(self.columns, N_CODES, self.weight)
 
     def slopes(self):
         gradient = self.rng.normal(size=self.raw.shape)
@@ -150,16 +153,6 @@ class Same:
         self.move = lambda step: move
 
 
-class Repeat:
-    """A structure rule that has one answer."""
-
-    def __init__(self, structure):
-        self.structure = structure
-
-    def grow(self, *_):
-        return self.structure
-
-
 class Case:
     """Two classes, a share of `positive` ones, and a chain on them."""
 
@@ -255,7 +248,7 @@ def test_noise_is_that_of_one_step():
     """Later steps must not pull the leaves back, nor measure the noise where they have come to."""
     case, sigma, n_draws = Case(1_000, positive=0.05), 0.5, 200
     quiet, leaf = case.one_tree(3)
-    rule = Repeat(case.run(3).structure(0))
+    rule = FixedStructure(case.run(3).structure(0))
     noisy = [case.one_tree(3, Move(1.0, sigma), seed=s, rule=rule)[0] for s in range(n_draws)]
     # p is 1/2 before the first step; a leaf without rows has no noise.
     expected = sigma / np.sqrt(0.25 * np.bincount(leaf) + 1.0)[np.unique(leaf)]

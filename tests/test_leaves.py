@@ -13,6 +13,7 @@ import reference_noise
 from problems import (
     BLOCK_SIZES,
     THREADS,
+    core_rows,
     generators,
     make_codes,
     make_splits,
@@ -52,14 +53,7 @@ class Leaves:
         self.gains = np.full(self.depth, np.nan)
         _core.fit_leaves(
             _core.Workspace(),
-            _core.Rows(
-                self.columns,
-                reference.to_rows(self.columns),
-                np.array(N_CODES, dtype=np.int32),
-                np.zeros(len(self.columns), dtype=np.uint8),
-                self.weight,
-                reference.weight_facts(self.weight, self.columns.shape[1]),
-            ),
+            core_rows(self.columns, N_CODES, self.weight),
             *self.splits,
             _core.Slopes(self.gradient, self.hessian),
             1.0,

@@ -100,7 +100,7 @@ def splits(*features):
 def leaf_of(structure, columns):
     """Leaf of each row of codes (n_features, n_rows), by the definition of a split."""
     leaf = np.zeros(columns.shape[1], dtype=int)
-    for d, (feature, low, high) in enumerate(zip(*structure[:3], strict=True)):
+    for d, (feature, low, high) in enumerate(zip(*structure, strict=True)):
         outside = (columns[feature] < low) | (columns[feature] > high)
         leaf += outside.astype(int) << d
     return leaf

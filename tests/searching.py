@@ -60,7 +60,7 @@ def draw_rows(gradient, weight, sigma, n, seed=1, step=2, n_threads=1, begin=0, 
 
 
 class Search:
-    """Calls _core.search and _core.grow with arrays of their own for the answer."""
+    """Calls _core.search and _core.grow on a workspace of its own."""
 
     def __init__(self, max_depth, n_threads=1):
         self.max_depth = max_depth
@@ -68,13 +68,7 @@ class Search:
         self.workspace = _core.Workspace()
 
     def answer(self, kernel, *arguments):
-        out = reference.Structure(
-            np.full(self.max_depth, -1, np.int32),
-            np.full(self.max_depth, 77, np.uint8),
-            np.full(self.max_depth, 77, np.uint8),
-        )
-        depth = kernel(self.workspace, *arguments, *out, self.n_threads)
-        return reference.Structure(*(array[:depth] for array in out))
+        return reference.Structure(*kernel(self.workspace, *arguments, self.n_threads))
 
     def search(self, columns, n_codes, kinds, packed, rows=None, l2=0.0, strength=0.0):
         return self.answer(

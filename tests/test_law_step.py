@@ -49,7 +49,7 @@ def derivatives(loss, y, raw):
 def leaf_of_values(structure, bins, X):
     """Leaf of each row from its values: x <= threshold goes left, NaN where the split says."""
     leaf = np.zeros(len(X), dtype=int)
-    for d, (feature, low, high) in enumerate(zip(*structure[:3], strict=True)):
+    for d, (feature, low, high) in enumerate(zip(*structure, strict=True)):
         x = X[:, feature]
         threshold = bins.thresholds[feature, high - 1] if high else -np.inf
         left = np.where(np.isnan(x), low == 0, x <= threshold)

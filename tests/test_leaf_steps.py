@@ -61,7 +61,7 @@ class Kernels:
         """Arguments up to the bounds of the slopes."""
         bounds = reference.largest(gradient), reference.largest(hessian)
         slopes = _core.Slopes(gradient, hessian)
-        return _core.Workspace(), self.rows, *self.splits, slopes, 1.0, bounds
+        return _core.Workspace(), self.rows, _core.Structure(*self.splits), slopes, 1.0, bounds
 
     def approach(self, gradient, hessian, l2, path, n_threads=1):
         ahead, gains = np.full_like(self.raw, np.nan), np.full(len(self.splits[0]), np.nan)
@@ -138,7 +138,7 @@ def test_kernels_refuse_what_does_not_fit():
     arguments = [*kernels.before(gradient, hessian), 0.0, 1, 2, kernels.raw, path]
     with pytest.raises(ValueError, match="ahead must be"):
         _core.approach_leaves(*arguments, kernels.raw[:, 1:].copy(), None, 1)
-    arguments[5] = _core.Slopes(gradient, None)
+    arguments[3] = _core.Slopes(gradient, None)
     with pytest.raises(ValueError, match="Newton steps"):
         _core.approach_leaves(*arguments, kernels.raw.copy(), None, 1)
 

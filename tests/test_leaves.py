@@ -30,7 +30,7 @@ depths = st.integers(0, 10)
 
 def leaf_indices(columns, splits, n_threads=1):
     out = np.full(columns.shape[1], 999, dtype=np.uint16)
-    _core.leaf_indices(columns, *splits, out, n_threads)
+    _core.leaf_indices(columns, _core.Structure(*splits), out, n_threads)
     return out
 
 
@@ -54,7 +54,7 @@ class Leaves:
         _core.fit_leaves(
             _core.Workspace(),
             core_rows(self.columns, N_CODES, self.weight),
-            *self.splits,
+            self.structure,
             _core.Slopes(self.gradient, self.hessian),
             1.0,
             (
@@ -79,8 +79,12 @@ class Leaves:
     def add(self, values, shrink, n_threads=1):
         raw = self.raw.copy()
         offset = self.offset
-        _core.add_tree(self.columns, *self.splits, values, shrink, offset, raw, n_threads)
+        _core.add_tree(self.columns, self.structure, values, shrink, offset, raw, n_threads)
         return raw
+
+    @property
+    def structure(self):
+        return _core.Structure(*self.splits)
 
     @property
     def leaf(self):
@@ -326,7 +330,7 @@ def test_shapes_and_splits_that_do_not_fit_are_refused():
     with pytest.raises(ValueError, match="values"):
         leaves.add(values[:2].copy(), 1.0)
     with pytest.raises(ValueError, match="out must be"):
-        _core.leaf_indices(leaves.columns, *leaves.splits, np.empty(9, np.uint16), 1)
+        _core.leaf_indices(leaves.columns, leaves.structure, np.empty(9, np.uint16), 1)
     deep = tuple(np.zeros(17, t) for t in ("i4", "u1", "u1"))
     with pytest.raises(ValueError, match="at most 16"):
         leaf_indices(leaves.columns, deep)
@@ -335,16 +339,15 @@ def test_shapes_and_splits_that_do_not_fit_are_refused():
 def test_arrays_of_another_type_or_order_are_refused_not_copied():
     leaves = Leaves(np.random.default_rng(12), 10, 2, 2)
     values, raw = leaves.fit()
-    arguments = [leaves.columns, *leaves.splits, values, 1.0, leaves.offset, raw, 1]
+    arguments = [leaves.columns, leaves.structure, values, 1.0, leaves.offset, raw, 1]
     _core.add_tree(*arguments)
     wrong = {
         0: [leaves.columns.astype(np.int8), np.asfortranarray(leaves.columns), leaves.columns[0]],
-        1: [leaves.splits[0].astype(np.int64), leaves.splits[0].tolist()],
-        2: [leaves.splits[1].astype(np.int32), None],
-        4: [values.astype(np.float32), np.asfortranarray(values), values.ravel()],
-        5: ["a", None],
-        6: [leaves.offset.astype(np.float32), leaves.offset.tolist()],
-        7: [raw.astype(np.float32), np.asfortranarray(raw), raw[:, ::-1], math.pi],
+        1: [leaves.splits, None],
+        2: [values.astype(np.float32), np.asfortranarray(values), values.ravel()],
+        3: ["a", None],
+        4: [leaves.offset.astype(np.float32), leaves.offset.tolist()],
+        5: [raw.astype(np.float32), np.asfortranarray(raw), raw[:, ::-1], math.pi],
     }
     for place, replacements in wrong.items():
         for replacement in replacements:
@@ -356,7 +359,7 @@ def test_arrays_of_another_type_or_order_are_refused_not_copied():
     read_only = raw.copy()
     read_only.flags.writeable = False
     with pytest.raises(TypeError, match="incompatible function arguments"):
-        _core.add_tree(*arguments[:7], read_only, 1)
+        _core.add_tree(*arguments[:5], read_only, 1)
 
 
 def test_rows_whose_codes_do_not_fit_each_other_are_refused():

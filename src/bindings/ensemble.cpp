@@ -3,9 +3,12 @@
 
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
+#include <limits>
 #include <string>
 
 #include "links.h"
+#include "structure_object.h"
 #include "tables.h"
 
 namespace sglb::bindings {
@@ -44,6 +47,56 @@ States states_of(const In<int64_t, 1>& ends, const In<double, 1>& factors,
                 "ends must rise within 0..T");
     return states;
 }
+
+// The arrays that a chain's trees are kept in, a row a tree.
+struct TreesObject {
+    Array<int32_t, 2> features;
+    Array<uint8_t, 2> lows, highs;
+    Array<double, 2> gains;
+    Array<int32_t, 1> depths;
+    Array<double, 1> shrinks;
+    Array<double, 3> values;
+
+    TreesObject(Array<int32_t, 2> f, Array<uint8_t, 2> l, Array<uint8_t, 2> h, Array<double, 2> g,
+                Array<int32_t, 1> d, Array<double, 1> s, Array<double, 3> v)
+        : features(f), lows(l), highs(h), gains(g), depths(d), shrinks(s), values(v) {
+        trees_of(In<int32_t, 2>(f), In<uint8_t, 2>(l), In<uint8_t, 2>(h), In<int32_t, 1>(d),
+                 In<double, 3>(v), std::numeric_limits<int32_t>::max());
+        require(same_shape(gains, features) && shrinks.shape(0) == depths.shape(0),
+                "gains must be (T, D), shrinks (T,)");
+    }
+
+    void write(int64_t t, const StructureObject& structure, In<double, 2> leaf_values,
+               In<double, 1> split_gains, double shrink) {
+        const size_t depth = static_cast<size_t>(structure.depth), places = features.shape(1);
+        require(0 <= t && t < length(depths, 0), "tree out of range");
+        require(depth <= places && split_gains.shape(0) == depth &&
+                    leaf_values.shape(0) == structure.n_leaves() &&
+                    leaf_values.shape(1) == values.shape(2),
+                "values must be (2^depth, K), gains (depth,), depth at most D");
+        const size_t row = static_cast<size_t>(t) * places;
+        for (size_t d = 0; d < depth; ++d) {
+            features.data()[row + d] = structure.splits[d].feature;
+            lows.data()[row + d] = structure.splits[d].low;
+            highs.data()[row + d] = structure.splits[d].high;
+            gains.data()[row + d] = split_gains.data()[d];
+        }
+        depths.data()[t] = structure.depth;
+        shrinks.data()[t] = shrink;
+        std::copy_n(leaf_values.data(), leaf_values.size(),
+                    values.data() + static_cast<size_t>(t) * values.shape(1) * values.shape(2));
+    }
+
+    StructureObject structure(int64_t t) const {
+        require(0 <= t && t < length(depths, 0), "tree out of range");
+        require(depths.data()[t] >= 0 && depths.data()[t] <= length(features, 1),
+                "depth out of range");
+        const size_t row = static_cast<size_t>(t) * features.shape(1);
+        StructureObject found;
+        found.read(features.data() + row, lows.data() + row, highs.data() + row, depths.data()[t]);
+        return found;
+    }
+};
 
 // A predictor and the array it points to.
 struct PredictorObject {
@@ -130,6 +183,14 @@ void py_predict_variance(const PredictorObject& object, AnyMatrix x, const std::
 }  // namespace
 
 void bind_ensemble(nb::module_& m) {
+    nb::class_<TreesObject>(m, "Trees")
+        .def(nb::init<Array<int32_t, 2>, Array<uint8_t, 2>, Array<uint8_t, 2>, Array<double, 2>,
+                      Array<int32_t, 1>, Array<double, 1>, Array<double, 3>>(),
+             "features"_array, "lows"_array, "highs"_array, "gains"_array, "depths"_array,
+             "shrinks"_array, "values"_array)
+        .def("write", &TreesObject::write, "t"_a, "structure"_a, "values"_array, "gains"_array,
+             "shrink"_a)
+        .def("structure", &TreesObject::structure, "t"_a);
     nb::class_<PredictorObject>(m, "Predictor")
         .def(
             nb::init<In<double, 2>, In<int32_t, 1>, In<int32_t, 2>, In<uint8_t, 2>, In<uint8_t, 2>,

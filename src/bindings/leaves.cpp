@@ -1,30 +1,15 @@
 // Leaf values, and trees applied to codes.
 #include "leaves.h"
 
-#include <vector>
-
 #include "code_trees.h"
 #include "parallel.h"
 #include "rows_object.h"
 #include "slopes_object.h"
+#include "structure_object.h"
 
 namespace sglb::bindings {
 
 namespace {
-
-// Splits from their three arrays, first n of them.
-std::vector<Split> splits_of(const In<int32_t, 1>& features, const In<uint8_t, 1>& lows,
-                             const In<uint8_t, 1>& highs, int64_t n_features) {
-    const size_t depth = features.shape(0);
-    require(lows.shape(0) == depth && highs.shape(0) == depth && depth <= most_depth,
-            "features, lows, highs must have one length, at most 16");
-    std::vector<Split> splits(depth);
-    for (size_t d = 0; d < depth; ++d) {
-        splits[d] = {features.data()[d], lows.data()[d], highs.data()[d]};
-        require(splits[d].feature >= 0 && splits[d].feature < n_features, "feature out of range");
-    }
-    return splits;
-}
 
 double py_largest(nb::ndarray<const double, nb::c_contig, nb::device::cpu> values, int n_threads) {
     nb::gil_scoped_release release;
@@ -32,13 +17,14 @@ double py_largest(nb::ndarray<const double, nb::c_contig, nb::device::cpu> value
 }
 
 // What every step in the leaves needs; the rest, zero here, is for the last.
-LeafInput input_of(const RowsObject& rows, const std::vector<Split>& splits,
+LeafInput input_of(const RowsObject& rows, const StructureObject& structure,
                    const SlopesObject& object, double subsample, SlopeBounds largest, double l2,
                    uint64_t seed, uint32_t step) {
+    structure.check_features(length(rows.code_columns, 0));
     LeafInput input{};
     input.columns = rows.code_columns.data();
-    input.splits = splits.data();
-    input.depth = static_cast<int>(splits.size());
+    input.splits = structure.splits;
+    input.depth = structure.depth;
     input.slopes = object.slopes;
     input.sample = {subsample, seed, step};
     input.weight = rows.weights.weight;
@@ -65,19 +51,18 @@ Approach approach_of(const Array<double, 3>& path, size_t n_leaves, size_t n_out
     return {path.data(), path.data() + size, path.data() + 2 * size};
 }
 
-void py_fit_leaves(Workspace& workspace, const RowsObject& rows, In<int32_t, 1> features,
-                   In<uint8_t, 1> lows, In<uint8_t, 1> highs, const SlopesObject& object,
-                   double subsample, SlopeBounds largest, double learning_rate, double sigma,
-                   double shrink, double l2, In<double, 1> offset, uint64_t seed, uint32_t step,
+void py_fit_leaves(Workspace& workspace, const RowsObject& rows, const StructureObject& structure,
+                   const SlopesObject& object, double subsample, SlopeBounds largest,
+                   double learning_rate, double sigma, double shrink, double l2,
+                   In<double, 1> offset, uint64_t seed, uint32_t step,
                    std::optional<Array<double, 3>> path, Array<double, 2> raw,
                    Array<double, 2> values, std::optional<Array<double, 1>> gains, int n_threads) {
-    const auto splits = splits_of(features, lows, highs, length(rows.code_columns, 0));
-    const size_t n_leaves = size_t{1} << splits.size();
+    const size_t n_leaves = structure.n_leaves();
     check_raw(rows, object, raw);
     require(values.shape(0) == n_leaves && values.shape(1) == raw.shape(0) &&
-                offset.shape(0) == raw.shape(0) && (!gains || gains->shape(0) >= splits.size()),
+                offset.shape(0) == raw.shape(0) && (!gains || length(*gains, 0) >= structure.depth),
             "values must be (2^depth, K), offset (K,), gains (depth,)");
-    LeafInput input = input_of(rows, splits, object, subsample, largest, l2, seed, step);
+    LeafInput input = input_of(rows, structure, object, subsample, largest, l2, seed, step);
     input.learning_rate = learning_rate;
     input.sigma = sigma;
     input.shrink = shrink;
@@ -89,63 +74,60 @@ void py_fit_leaves(Workspace& workspace, const RowsObject& rows, In<int32_t, 1> 
                pointer(gains), n_threads);
 }
 
-void py_approach_leaves(Workspace& workspace, const RowsObject& rows, In<int32_t, 1> features,
-                        In<uint8_t, 1> lows, In<uint8_t, 1> highs, const SlopesObject& object,
+void py_approach_leaves(Workspace& workspace, const RowsObject& rows,
+                        const StructureObject& structure, const SlopesObject& object,
                         double subsample, SlopeBounds largest, double l2, uint64_t seed,
                         uint32_t step, In<double, 2> raw, Array<double, 3> path,
                         Array<double, 2> ahead, std::optional<Array<double, 1>> gains,
                         int n_threads) {
-    const auto splits = splits_of(features, lows, highs, length(rows.code_columns, 0));
     check_raw(rows, object, raw);
-    require(same_shape(ahead, raw) && (!gains || gains->shape(0) >= splits.size()),
+    require(same_shape(ahead, raw) && (!gains || length(*gains, 0) >= structure.depth),
             "ahead must be (K, N), gains (depth,)");
     require(object.slopes.hessian || object.slopes.newton, "several steps are Newton steps");
-    const LeafInput input = input_of(rows, splits, object, subsample, largest, l2, seed, step);
-    const Approach approach = approach_of(path, size_t{1} << splits.size(), raw.shape(0));
+    const LeafInput input = input_of(rows, structure, object, subsample, largest, l2, seed, step);
+    const Approach approach = approach_of(path, structure.n_leaves(), raw.shape(0));
     nb::gil_scoped_release release;
     approach_leaves(input, approach, workspace, raw.data(), ahead.data(), pointer(gains),
                     n_threads);
 }
 
-void py_leaf_indices(In<uint8_t, 2> columns, In<int32_t, 1> features, In<uint8_t, 1> lows,
-                     In<uint8_t, 1> highs, Array<uint16_t, 1> out, int n_threads) {
-    const auto splits = splits_of(features, lows, highs, length(columns, 0));
+void py_leaf_indices(In<uint8_t, 2> columns, const StructureObject& structure,
+                     Array<uint16_t, 1> out, int n_threads) {
+    structure.check_features(length(columns, 0));
     require(out.shape(0) == columns.shape(1), "out must be (N,)");
     nb::gil_scoped_release release;
     parallel_rows(length(out, 0), n_threads, [&](int64_t begin, int64_t end) {
-        leaf_indices(columns.data(), length(columns, 1), splits.data(),
-                     static_cast<int>(splits.size()), begin, end, out.data() + begin);
+        leaf_indices(columns.data(), length(columns, 1), structure.splits, structure.depth, begin,
+                     end, out.data() + begin);
     });
 }
 
-void py_add_tree(In<uint8_t, 2> columns, In<int32_t, 1> features, In<uint8_t, 1> lows,
-                 In<uint8_t, 1> highs, In<double, 2> values, double shrink, In<double, 1> offset,
-                 Array<double, 2> raw, int n_threads) {
-    const auto splits = splits_of(features, lows, highs, length(columns, 0));
-    require(raw.shape(1) == columns.shape(1) && values.shape(0) >= size_t{1} << splits.size() &&
+void py_add_tree(In<uint8_t, 2> columns, const StructureObject& structure, In<double, 2> values,
+                 double shrink, In<double, 1> offset, Array<double, 2> raw, int n_threads) {
+    structure.check_features(length(columns, 0));
+    require(raw.shape(1) == columns.shape(1) && values.shape(0) >= structure.n_leaves() &&
                 values.shape(1) == raw.shape(0) && offset.shape(0) == raw.shape(0),
             "raw must be (K, N), values (2^depth, K), offset (K,), columns (F, N)");
     nb::gil_scoped_release release;
-    add_tree(columns.data(), length(columns, 1), length(raw, 0), splits.data(),
-             static_cast<int>(splits.size()), values.data(), shrink, offset.data(), raw.data(),
-             n_threads);
+    add_tree(columns.data(), length(columns, 1), length(raw, 0), structure.splits, structure.depth,
+             values.data(), shrink, offset.data(), raw.data(), n_threads);
 }
 
 }  // namespace
 
 void bind_leaves(nb::module_& m) {
     m.def("largest", &py_largest, "values"_array, "n_threads"_a);
-    m.def("fit_leaves", &py_fit_leaves, "workspace"_a, "rows"_a, "features"_array, "lows"_array,
-          "highs"_array, "slopes"_a, "subsample"_a, "largest"_a, "learning_rate"_a, "sigma"_a,
-          "shrink"_a, "l2"_a, "offset"_array, "seed"_a, "step"_a, "path"_array.none(), "raw"_array,
-          "values"_array, "gains"_array.none(), "n_threads"_a);
-    m.def("approach_leaves", &py_approach_leaves, "workspace"_a, "rows"_a, "features"_array,
-          "lows"_array, "highs"_array, "slopes"_a, "subsample"_a, "largest"_a, "l2"_a, "seed"_a,
-          "step"_a, "raw"_array, "path"_array, "ahead"_array, "gains"_array.none(), "n_threads"_a);
-    m.def("leaf_indices", &py_leaf_indices, "columns"_array, "features"_array, "lows"_array,
-          "highs"_array, "out"_array, "n_threads"_a);
-    m.def("add_tree", &py_add_tree, "columns"_array, "features"_array, "lows"_array, "highs"_array,
-          "values"_array, "shrink"_a, "offset"_array, "raw"_array, "n_threads"_a);
+    m.def("fit_leaves", &py_fit_leaves, "workspace"_a, "rows"_a, "structure"_a, "slopes"_a,
+          "subsample"_a, "largest"_a, "learning_rate"_a, "sigma"_a, "shrink"_a, "l2"_a,
+          "offset"_array, "seed"_a, "step"_a, "path"_array.none(), "raw"_array, "values"_array,
+          "gains"_array.none(), "n_threads"_a);
+    m.def("approach_leaves", &py_approach_leaves, "workspace"_a, "rows"_a, "structure"_a,
+          "slopes"_a, "subsample"_a, "largest"_a, "l2"_a, "seed"_a, "step"_a, "raw"_array,
+          "path"_array, "ahead"_array, "gains"_array.none(), "n_threads"_a);
+    m.def("leaf_indices", &py_leaf_indices, "columns"_array, "structure"_a, "out"_array,
+          "n_threads"_a);
+    m.def("add_tree", &py_add_tree, "columns"_array, "structure"_a, "values"_array, "shrink"_a,
+          "offset"_array, "raw"_array, "n_threads"_a);
 }
 
 }  // namespace sglb::bindings

@@ -7,6 +7,7 @@
 #include "quantise.h"
 #include "rows_object.h"
 #include "slopes_object.h"
+#include "structure_object.h"
 
 namespace sglb::bindings {
 
@@ -21,6 +22,19 @@ Owned<T> owned(const std::vector<T>& numbers) {
     std::copy(numbers.begin(), numbers.end(), data);
     nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<T*>(p); });
     return {data, {numbers.size()}, owner};
+}
+
+// A number of every split as a NumPy array.
+template <class T>
+Owned<T> column(const StructureObject& structure, T Split::* member) {
+    std::vector<T> numbers;
+    for (int d = 0; d < structure.depth; ++d) numbers.push_back(structure.splits[d].*member);
+    return owned(numbers);
+}
+
+nb::tuple columns(const StructureObject& structure) {
+    return nb::make_tuple(column(structure, &Split::feature), column(structure, &Split::low),
+                          column(structure, &Split::high));
 }
 
 void check_rows(const MaybeRows& rows, size_t n_rows) {
@@ -90,34 +104,15 @@ std::pair<double, double> py_quantise(const SlopesObject& object, double subsamp
     return {scales.gradient / scales.unit, scales.mass / scales.unit};
 }
 
-// Where a structure is written to.
-struct StructureOut {
-    Array<int32_t, 1> features;
-    Array<uint8_t, 1> lows, highs;
+void check_depth(int max_depth) {
+    require(max_depth >= 1 && max_depth <= most_depth, "max_depth must lie in 1..16");
+}
 
-    StructureOut(Array<int32_t, 1> f, Array<uint8_t, 1> l, Array<uint8_t, 1> h, int max_depth)
-        : features(f), lows(l), highs(h) {
-        require(max_depth >= 1 && max_depth <= most_depth, "max_depth must lie in 1..16");
-        require(length(features, 0) >= max_depth && length(lows, 0) >= max_depth &&
-                    length(highs, 0) >= max_depth,
-                "features, lows, highs must have max_depth places");
-    }
-
-    int write(const Split* splits, int depth) {
-        for (int d = 0; d < depth; ++d) {
-            features.data()[d] = splits[d].feature;
-            lows.data()[d] = splits[d].low;
-            highs.data()[d] = splits[d].high;
-        }
-        return depth;
-    }
-};
-
-int py_search(Workspace& workspace, In<uint8_t, 2> code_rows, In<int32_t, 1> n_codes,
-              In<uint8_t, 1> kinds, In<int64_t, 2> packed, MaybeRows rows, int max_depth, double l2,
-              double random_strength, uint64_t seed, uint32_t step, Array<int32_t, 1> features,
-              Array<uint8_t, 1> lows, Array<uint8_t, 1> highs, int n_threads) {
-    StructureOut out(features, lows, highs, max_depth);
+StructureObject py_search(Workspace& workspace, In<uint8_t, 2> code_rows, In<int32_t, 1> n_codes,
+                          In<uint8_t, 1> kinds, In<int64_t, 2> packed, MaybeRows rows,
+                          int max_depth, double l2, double random_strength, uint64_t seed,
+                          uint32_t step, int n_threads) {
+    check_depth(max_depth);
     require(packed.shape(1) == (rows ? rows->shape(0) : code_rows.shape(0)),
             "packed must hold one word per structure row");
     check_rows(rows, code_rows.shape(0));
@@ -127,18 +122,18 @@ int py_search(Workspace& workspace, In<uint8_t, 2> code_rows, In<int32_t, 1> n_c
                             length(packed, 1),
                             length(packed, 0),
                             {max_depth, l2, random_strength, seed, step}};
-    Split splits[most_depth];
+    StructureObject found;
     nb::gil_scoped_release release;
-    return out.write(splits, search(input, workspace, splits, n_threads));
+    found.depth = search(input, workspace, found.splits, n_threads);
+    return found;
 }
 
-int py_grow(Workspace& workspace, const RowsObject& rows, const SlopesObject& object,
-            double subsample, double sigma, SlopeBounds largest, bool newton, RowRange range,
-            int64_t n_structure_rows, std::optional<int64_t> n_structure_outputs, int max_depth,
-            double l2, double random_strength, uint64_t seed, uint32_t step,
-            Array<int32_t, 1> features, Array<uint8_t, 1> lows, Array<uint8_t, 1> highs,
-            int n_threads) {
-    StructureOut out(features, lows, highs, max_depth);
+StructureObject py_grow(Workspace& workspace, const RowsObject& rows, const SlopesObject& object,
+                        double subsample, double sigma, SlopeBounds largest, bool newton,
+                        RowRange range, int64_t n_structure_rows,
+                        std::optional<int64_t> n_structure_outputs, int max_depth, double l2,
+                        double random_strength, uint64_t seed, uint32_t step, int n_threads) {
+    check_depth(max_depth);
     const Slopes& slopes = object.slopes;
     require(slopes.n_rows == rows.n_rows(), "slopes must be (K, N)");
     require(n_structure_rows >= 0, "n_structure_rows must not be negative");
@@ -158,15 +153,34 @@ int py_grow(Workspace& workspace, const RowsObject& rows, const SlopesObject& ob
                           n_structure_rows,
                           n_structure_outputs.value_or(slopes.n_outputs),
                           {max_depth, l2, random_strength, seed, step}};
-    Split splits[most_depth];
+    StructureObject found;
     nb::gil_scoped_release release;
-    return out.write(splits, grow(input, workspace, splits, n_threads));
+    found.depth = grow(input, workspace, found.splits, n_threads);
+    return found;
 }
 
 }  // namespace
 
 void bind_structure(nb::module_& m) {
     nb::class_<Workspace>(m, "Workspace").def(nb::init<>());
+    nb::class_<StructureObject>(m, "Structure")
+        .def(nb::init<In<int32_t, 1>, In<uint8_t, 1>, In<uint8_t, 1>>(), "features"_array,
+             "lows"_array, "highs"_array)
+        .def_ro("depth", &StructureObject::depth)
+        .def_prop_ro("n_leaves", &StructureObject::n_leaves)
+        .def_prop_ro(
+            "features", [](const StructureObject& one) { return column(one, &Split::feature); },
+            nb::rv_policy::move)
+        .def_prop_ro(
+            "lows", [](const StructureObject& one) { return column(one, &Split::low); },
+            nb::rv_policy::move)
+        .def_prop_ro(
+            "highs", [](const StructureObject& one) { return column(one, &Split::high); },
+            nb::rv_policy::move)
+        .def("__iter__", [](const StructureObject& one) { return nb::iter(columns(one)); })
+        .def("__reduce__", [](const StructureObject& one) {
+            return nb::make_tuple(nb::type<StructureObject>(), columns(one));
+        });
     m.def("quantise", &py_quantise, "slopes"_a, "subsample"_a, "weight"_array.none(),
           "weight_facts"_a, "rows"_array.none(), "lift"_array.none(), "mu"_a, "floor"_a, "sigma"_a,
           "largest"_a, "newton"_a, "seed"_a, "step"_a, "packed"_array, "n_threads"_a);
@@ -174,15 +188,14 @@ void bind_structure(nb::module_& m) {
           "weight_facts"_a, "sigma"_a, "range"_a, "n"_a, "seed"_a, "step"_a, "n_threads"_a);
     m.def("search", &py_search, "workspace"_a, "code_rows"_array, "n_codes"_array, "kinds"_array,
           "packed"_array, "rows"_array.none(), "max_depth"_a, "l2"_a, "random_strength"_a, "seed"_a,
-          "step"_a, "features"_array, "lows"_array, "highs"_array, "n_threads"_a);
+          "step"_a, "n_threads"_a);
     nb::class_<RowsObject>(m, "Rows").def(nb::init<In<uint8_t, 2>, In<uint8_t, 2>, In<int32_t, 1>,
                                                    In<uint8_t, 1>, MaybeVector, WeightFacts>(),
                                           "code_columns"_array, "code_rows"_array, "n_codes"_array,
                                           "kinds"_array, "weight"_array.none(), "weight_facts"_a);
     m.def("grow", &py_grow, "workspace"_a, "rows"_a, "slopes"_a, "subsample"_a, "sigma"_a,
           "largest"_a, "newton"_a, "range"_a, "n_structure_rows"_a, "n_structure_outputs"_a.none(),
-          "max_depth"_a, "l2"_a, "random_strength"_a, "seed"_a, "step"_a, "features"_array,
-          "lows"_array, "highs"_array, "n_threads"_a);
+          "max_depth"_a, "l2"_a, "random_strength"_a, "seed"_a, "step"_a, "n_threads"_a);
 }
 
 }  // namespace sglb::bindings

@@ -7,6 +7,7 @@ uint8 with 0 for a missing value. `n_threads` changes the time a call takes, nev
 Shapes: N rows, F features, K outputs, D depth, T trees, S stride of a row of codes (F padded to 4).
 """
 
+from collections.abc import Iterator
 from typing import Any, overload
 
 import numpy as np
@@ -68,6 +69,51 @@ class Rows:
         weight: Floats | None,
         weight_facts: tuple[float, float, float],
     ) -> None: ...
+
+class Structure:
+    """The splits of one oblivious tree: features, lows, highs (D,), at most 16 of them.
+
+    Does not change. The three are copied to an array whenever they are asked for; to unpack a
+    structure gives all three.
+    """
+
+    def __init__(self, features: Ints, lows: Bytes, highs: Bytes) -> None: ...
+    @property
+    def depth(self) -> int:
+        """How many splits there are."""
+    @property
+    def n_leaves(self) -> int:
+        """2 to the depth."""
+    @property
+    def features(self) -> Ints: ...
+    @property
+    def lows(self) -> Bytes: ...
+    @property
+    def highs(self) -> Bytes: ...
+    def __iter__(self) -> Iterator[Any]: ...
+
+class Trees:
+    """Arrays to keep trees in, a row a tree: features, lows, highs, gains (T, D), depths, shrinks
+    (T,), values (T, 2^D, K). Holds on to the arrays.
+    """
+
+    def __init__(
+        self,
+        features: Ints,
+        lows: Bytes,
+        highs: Bytes,
+        gains: Floats,
+        depths: Ints,
+        shrinks: Floats,
+        values: Floats,
+    ) -> None: ...
+    def write(
+        self, t: int, structure: Structure, values: Floats, gains: Floats, shrink: float
+    ) -> None:
+        """Make row t a tree: values (2^depth, K), gains (depth,)."""
+
+    def structure(self, t: int) -> Structure:
+        """Return the splits of row t."""
 
 class Predictor:
     """S states of a chain, ready for prediction. Holds on to thresholds.
@@ -216,14 +262,11 @@ def search(
     random_strength: float,
     seed: int,
     step: int,
-    features: Ints,
-    lows: Bytes,
-    highs: Bytes,
     n_threads: int,
-) -> int:
-    """Greedy oblivious structure on packed words: OUT features, lows, highs (max_depth,).
+) -> Structure:
+    """Greedy oblivious structure on packed words, of at most max_depth splits.
 
-    l2 in units of packed weights. Returns the depth reached.
+    l2 in units of packed weights.
     """
 
 def grow(
@@ -242,24 +285,17 @@ def grow(
     random_strength: float,
     seed: int,
     step: int,
-    features: Ints,
-    lows: Bytes,
-    highs: Bytes,
     n_threads: int,
-) -> int:
+) -> Structure:
     """draw_rows, quantise and search in one call, on scratch memory; l2 in units of mass.
 
     Fewer structure outputs than K are drawn too; None means all.
-
-    OUT features, lows, highs (max_depth,). Returns the depth reached.
     """
 
 def fit_leaves(
     workspace: Workspace,
     rows: Rows,
-    features: Ints,
-    lows: Bytes,
-    highs: Bytes,
+    structure: Structure,
     slopes: Slopes,
     subsample: float,
     largest: tuple[float, float],
@@ -286,9 +322,7 @@ def fit_leaves(
 def approach_leaves(
     workspace: Workspace,
     rows: Rows,
-    features: Ints,
-    lows: Bytes,
-    highs: Bytes,
+    structure: Structure,
     slopes: Slopes,
     subsample: float,
     largest: tuple[float, float],
@@ -310,9 +344,7 @@ def approach_leaves(
 
 def leaf_indices(
     columns: Bytes,
-    features: Ints,
-    lows: Bytes,
-    highs: Bytes,
+    structure: Structure,
     out: NDArray[np.uint16],
     n_threads: int,
 ) -> None:
@@ -320,9 +352,7 @@ def leaf_indices(
 
 def add_tree(
     columns: Bytes,
-    features: Ints,
-    lows: Bytes,
-    highs: Bytes,
+    structure: Structure,
     values: Floats,
     shrink: float,
     offset: Floats,

@@ -107,7 +107,7 @@ class Chain:
         Returns the values (2^depth, n_outputs) and what each split gained (depth,).
         """
         values = np.empty((structure.n_leaves, len(self.raw)))
-        gains = np.empty(len(structure.features))
+        gains = np.empty(structure.depth)
         slopes, path = self.slopes, None
         if self._ahead is not None:
             path, largest = self._approach(self._ahead, structure, largest, move, step, gains)
@@ -115,7 +115,7 @@ class Chain:
         _core.fit_leaves(
             self._workspace,
             self.training_set.core,
-            *structure,
+            structure,
             slopes,
             move.subsample,
             largest,
@@ -151,7 +151,7 @@ class Chain:
             _core.approach_leaves(
                 self._workspace,
                 self.training_set.core,
-                *structure,
+                structure,
                 slopes,
                 move.subsample,
                 largest,

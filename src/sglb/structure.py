@@ -6,34 +6,13 @@ numbers: codes 0..b (a missing value goes left) and 1..b (a missing value goes r
 """
 
 import math
-from typing import NamedTuple, Protocol
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Protocol
 
 from sglb import _core
 from sglb.samplers import Move
 from sglb.training_set import TrainingSet
 
-# Types by name cost NumPy longer than the arrays themselves.
-INT32, UINT8 = np.dtype(np.int32), np.dtype(np.uint8)
-
-
-class Structure(NamedTuple):
-    """The splits of one oblivious tree."""
-
-    features: NDArray[np.int32]
-    lows: NDArray[np.uint8]
-    highs: NDArray[np.uint8]
-
-    @property
-    def n_leaves(self) -> int:
-        """2 to the depth."""
-        return 1 << len(self.features)
-
-    def cut(self, depth: int) -> "Structure":
-        """Return the first `depth` splits."""
-        return Structure(self.features[:depth], self.lows[:depth], self.highs[:depth])
+Structure = _core.Structure
 
 
 class StructureRule(Protocol):
@@ -94,12 +73,7 @@ class GreedySearch:
         """Search the structure on noisy gradients of a sample of the rows."""
         n_rows = training_set.n_rows // training_set.n_copies
         first = step % training_set.n_copies * n_rows
-        structure = Structure(
-            np.empty(self.max_depth, INT32),
-            np.empty(self.max_depth, UINT8),
-            np.empty(self.max_depth, UINT8),
-        )
-        depth = _core.grow(
+        structure = _core.grow(
             self._workspace,
             training_set.core,
             slopes,
@@ -116,11 +90,8 @@ class GreedySearch:
             self._strength(n_rows, move.learning_rate * step),
             seed,
             step,
-            *structure,
             self.n_threads,
         )
-        if depth < self.max_depth:
-            structure = structure.cut(depth)
         bundles = training_set.bundles
         return structure if bundles is None else Structure(*bundles.split(*structure))
 

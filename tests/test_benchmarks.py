@@ -108,7 +108,7 @@ def test_the_largest_problem_is_for_sglb_and_the_two_fastest_peers():
     results = {"rows_1m": {name: [{"seconds": s}] for name, s in times.items()}}
     there = entrants(PROBLEMS["rows_10m"], PEERS, results)
     assert set(there) == {
-        "sglb_langevin", "sglb_gradient", "sglb_plain", "sglb_two_steps", "xgboost_hist",
+        "sglb_langevin", "sglb_gradient", "sglb_plain", "sglb_ten_steps", "xgboost_hist",
         "lightgbm_plain",
     }  # fmt: skip
 
@@ -119,7 +119,7 @@ def test_a_peer_that_says_nothing_new_stays_away():
     from benchmarks.schedule import entrants
 
     for name, enters in (("rows_1m", True), ("classes_10", False), ("states", False)):
-        assert ("sglb_two_steps" in entrants(PROBLEMS[name], PEERS, {})) == enters, name
+        assert ("sglb_ten_steps" in entrants(PROBLEMS[name], PEERS, {})) == enters, name
 
 
 def test_a_slow_library_is_not_repeated_unless_asked():

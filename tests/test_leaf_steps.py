@@ -23,9 +23,9 @@ from problems import (
     sizes,
     steps,
 )
-from sglb import SGLBClassifier, SGLBRegressor, _core
+from sglb import SGLBClassifier, SGLBRegressor, _core, boosting
 from sglb.bins import Bins
-from sglb.boosting import STORED_ROWS, boost
+from sglb.boosting import PART_ROWS, STORED_ROWS, boost
 from sglb.ensemble import Ensemble
 from sglb.errors import StepTooLong
 from sglb.leaves import LeafRule
@@ -66,7 +66,7 @@ class Kernels:
     def approach(self, gradient, hessian, l2, path, n_threads=1):
         ahead, gains = np.full_like(self.raw, np.nan), np.full(len(self.splits[0]), np.nan)
         _core.approach_leaves(
-            *self.before(gradient, hessian), l2, 1, 2, self.raw, path, ahead, gains, n_threads
+            *self.before(gradient, hessian), l2, 1, 2, 1, self.raw, path, ahead, gains, n_threads
         )
         return ahead, gains
 
@@ -135,12 +135,104 @@ def test_kernels_refuse_what_does_not_fit():
         kernels.approach(gradient, hessian, 0.0, path[:2])
     with pytest.raises(ValueError, match="path must be"):
         kernels.fit(gradient, hessian, 0.0, 0.0, (1, 2), path[:, :2].copy())
-    arguments = [*kernels.before(gradient, hessian), 0.0, 1, 2, kernels.raw, path]
+    arguments = [*kernels.before(gradient, hessian), 0.0, 1, 2, 1, kernels.raw, path]
     with pytest.raises(ValueError, match="ahead must be"):
         _core.approach_leaves(*arguments, kernels.raw[:, 1:].copy(), None, 1)
     arguments[3] = _core.Slopes(gradient, None)
     with pytest.raises(ValueError, match="Newton steps"):
         _core.approach_leaves(*arguments, kernels.raw.copy(), None, 1)
+
+
+class LossKernels(Kernels):
+    """The same with slopes of the logistic loss, which finds its way along the path by itself."""
+
+    def __init__(self, rng, n_rows, depth, *, weighted):
+        super().__init__(rng, n_rows, depth, 1, weighted=weighted)
+        self.y = (rng.random(n_rows) < 0.3) * 1.0
+        self.loss = _core.Slopes("logistic", (0.0, 0.0), self.y, self.raw, True)
+
+    def at(self, path):
+        p = expit(self.raw + path[0][self.leaf].T)
+        return p - self.y, p * (1 - p)
+
+    def start(self):
+        return (
+            _core.Workspace(),
+            self.rows,
+            _core.Structure(*self.splits),
+            self.loss,
+            1.0,
+            (1.0, 0.25),
+        )
+
+    def look(self, path, *, step=0, every=1, n_threads=1):
+        arguments = 1.5, 1, step, every, self.raw, path, None, None, n_threads
+        _core.approach_leaves(*self.start(), *arguments)
+
+    def end(self, path, n_threads=1):
+        raw, values = self.raw.copy(), np.full((self.n_leaves, 1), np.nan)
+        _core.fit_leaves(
+            *self.start(), 0.3, 2.0, 1.0, 1.5, np.zeros(1), 1, 2, path, raw, values, None, n_threads
+        )
+        return values
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("depth", [2, 9])
+def test_a_loss_is_evaluated_where_the_path_has_come_to(depth, weighted):
+    kernels = LossKernels(np.random.default_rng(depth), 3_000, depth, weighted=weighted)
+    facts = kernels.leaf, kernels.n_leaves
+    path = reference_leaves.start_path(kernels.n_leaves, 1)
+    expected = path.copy()
+    for _ in range(3):
+        kernels.look(path)
+        slopes = kernels.at(expected)
+        expected = reference_leaves.approach(*facts, *slopes, kernels.weight, 1.5, expected)
+        np.testing.assert_allclose(path, expected, rtol=1e-8, atol=1e-10)
+    slopes = kernels.at(expected)
+    twin = reference_leaves.leaf_values(
+        *facts, *slopes, kernels.weight, 0.3, 2.0, 1.5, 1, 2, expected
+    )
+    np.testing.assert_allclose(kernels.end(path), twin, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("every", [2, 3, 7])
+@pytest.mark.parametrize("step", [0, 5])
+def test_a_step_on_part_of_the_rows_is_one_on_those_alone(every, weighted, step):
+    n_rows = 20_300
+    kernels = LossKernels(np.random.default_rng(every), n_rows, 6, weighted=weighted)
+    path = reference_leaves.start_path(kernels.n_leaves, 1)
+    kernels.look(path)
+    first = path.copy()
+    kernels.look(path, step=step, every=every)
+    part = reference_leaves.part_of_rows(n_rows, every, step)
+    expected = reference_leaves.approach_on_part(
+        kernels.leaf, kernels.n_leaves, *kernels.at(first), kernels.weight, 1.5, first, part
+    )
+    np.testing.assert_allclose(path, expected, rtol=1e-8, atol=1e-10)
+    stayed = path[0, :, 0] == first[0, :, 0]
+    assert stayed.any()
+    assert not stayed.all()
+    for n_threads in (2, 3, 8):
+        again = first.copy()
+        kernels.look(again, step=step, every=every, n_threads=n_threads)
+        assert np.array_equal(again, path)
+
+
+def test_part_of_the_rows_is_for_losses_alone():
+    kernels = LossKernels(np.random.default_rng(0), 50, 2, weighted=False)
+    path = reference_leaves.start_path(4, 1)
+    for every in (0, -1):
+        with pytest.raises(ValueError, match="every must be 1 or more"):
+            kernels.look(path, every=every)
+    arguments = [*kernels.start(), 1.5, 1, 2, 2, kernels.raw, path, kernels.raw.copy(), None, 1]
+    with pytest.raises(ValueError, match="and 1 with ahead"):
+        _core.approach_leaves(*arguments)
+    arguments[3] = _core.Slopes(*kernels.slopes())
+    arguments[12] = None
+    with pytest.raises(ValueError, match="None beside a loss"):
+        _core.approach_leaves(*arguments)
 
 
 # Chains.
@@ -238,6 +330,18 @@ def test_every_step_lowers_the_loss_of_training():
     assert losses[0] > 1.01 * losses[1]
 
 
+def test_steps_on_part_of_the_rows_come_as_near_as_steps_on_all(monkeypatch):
+    """The last step squares what the ones on a part of the rows have missed."""
+    case = Case(60_000, positive=0.1)
+    monkeypatch.setattr(boosting, "PART_ROWS", 60_000)
+    one, two, exact = (case.one_tree(n_steps)[0] for n_steps in (1, 2, 6))
+    monkeypatch.setattr(boosting, "PART_ROWS", 3_000)
+    part = case.one_tree(6)[0]
+    assert not np.array_equal(part, exact)
+    assert np.abs(part - exact).max() < 0.02 * np.abs(one - exact).max()
+    assert np.abs(part - exact).max() < 0.2 * np.abs(two - exact).max()
+
+
 def test_the_squared_loss_is_at_its_minimum_after_one_step():
     case = Case(400, loss="squared")
     once, thrice = (case.one_tree(n_steps)[0] for n_steps in (1, 3))
@@ -260,7 +364,7 @@ def test_noise_is_that_of_one_step():
     assert (np.abs(drift) < 5 * expected / math.sqrt(n_draws)).all()
 
 
-@pytest.mark.parametrize("n_rows", [10_000, STORED_ROWS + 10_000])
+@pytest.mark.parametrize("n_rows", [10_000, STORED_ROWS + 10_000, 2 * PART_ROWS])
 def test_threads_do_not_change_a_bit(n_rows):
     case, move = Case(n_rows, weighted=True), Move(0.1, 1.0, 0.99)
     expected = case.run(3, move, n_trees=3).values

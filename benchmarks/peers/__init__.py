@@ -26,7 +26,7 @@ PEERS = (
     "sglb_langevin",
     "sglb_gradient",
     "sglb_plain",
-    "sglb_two_steps",
+    "sglb_ten_steps",
     "catboost_sglb",
     "catboost_newton",
     "catboost_default",

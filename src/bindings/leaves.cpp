@@ -77,17 +77,19 @@ void py_fit_leaves(Workspace& workspace, const RowsObject& rows, const Structure
 void py_approach_leaves(Workspace& workspace, const RowsObject& rows,
                         const StructureObject& structure, const SlopesObject& object,
                         double subsample, SlopeBounds largest, double l2, uint64_t seed,
-                        uint32_t step, In<double, 2> raw, Array<double, 3> path,
-                        Array<double, 2> ahead, std::optional<Array<double, 1>> gains,
-                        int n_threads) {
+                        uint32_t step, int64_t every, In<double, 2> raw, Array<double, 3> path,
+                        MaybeOut ahead, std::optional<Array<double, 1>> gains, int n_threads) {
     check_raw(rows, object, raw);
-    require(same_shape(ahead, raw) && (!gains || length(*gains, 0) >= structure.depth),
-            "ahead must be (K, N), gains (depth,)");
+    require(ahead ? same_shape(*ahead, raw) : !object.slopes.gradient,
+            "ahead must be (K, N), or None beside a loss");
+    require(every == 1 || (every > 1 && !ahead), "every must be 1 or more, and 1 with ahead");
+    require((!gains || length(*gains, 0) >= structure.depth), "gains must be (depth,)");
     require(object.slopes.hessian || object.slopes.newton, "several steps are Newton steps");
-    const LeafInput input = input_of(rows, structure, object, subsample, largest, l2, seed, step);
+    LeafInput input = input_of(rows, structure, object, subsample, largest, l2, seed, step);
+    input.every = every;
     const Approach approach = approach_of(path, structure.n_leaves(), raw.shape(0));
     nb::gil_scoped_release release;
-    approach_leaves(input, approach, workspace, raw.data(), ahead.data(), pointer(gains),
+    approach_leaves(input, approach, workspace, raw.data(), pointer(ahead), pointer(gains),
                     n_threads);
 }
 
@@ -122,8 +124,8 @@ void bind_leaves(nb::module_& m) {
           "offset"_array, "seed"_a, "step"_a, "path"_array.none(), "raw"_array, "values"_array,
           "gains"_array.none(), "n_threads"_a);
     m.def("approach_leaves", &py_approach_leaves, "workspace"_a, "rows"_a, "structure"_a,
-          "slopes"_a, "subsample"_a, "largest"_a, "l2"_a, "seed"_a, "step"_a, "raw"_array,
-          "path"_array, "ahead"_array, "gains"_array.none(), "n_threads"_a);
+          "slopes"_a, "subsample"_a, "largest"_a, "l2"_a, "seed"_a, "step"_a, "every"_a,
+          "raw"_array, "path"_array, "ahead"_array.none(), "gains"_array.none(), "n_threads"_a);
     m.def("leaf_indices", &py_leaf_indices, "columns"_array, "structure"_a, "out"_array,
           "n_threads"_a);
     m.def("add_tree", &py_add_tree, "columns"_array, "structure"_a, "values"_array, "shrink"_a,

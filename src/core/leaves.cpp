@@ -18,6 +18,9 @@ constexpr int many_lanes_depth = 4;
 // Newton curvature per weight is at least this share of its mean over all rows:
 // a leaf of saturated rows must not take an unbounded step.
 constexpr double least_curvature = 1e-3;
+// Of a part of the rows a leaf must have so many, or its weight in the heaviest ones, to take a
+// step.
+constexpr double least_part_rows = 64.0;
 
 // x as a fixed-point integer: round(x * scale), |x * scale| < 2^51.
 SGLB_KERNEL void to_fixed(const double* x, int64_t n, double scale, int64_t* out) {
@@ -50,13 +53,20 @@ struct Sums {
 class LeafFit {
   public:
     LeafFit(const LeafInput& input, const Approach* approach, int n_threads)
-        : in_(input), approach_(approach), n_threads_(n_threads) {
+        : in_(input), approach_(approach), n_threads_(n_threads), l2_(input.l2) {
         newton_ = in_.slopes.hessian || in_.slopes.newton;
         n_leaves_ = int64_t{1} << in_.depth;
         const double weight = in_.weight ? in_.largest_weight : 1.0;
         gradient_scale_ = fixed_scale(in_.largest_gradient * weight, in_.slopes.n_rows);
         hessian_scale_ = fixed_scale(in_.largest_hessian * weight, in_.slopes.n_rows);
         weight_scale_ = in_.weight ? fixed_scale(weight, in_.slopes.n_rows) : 1.0;
+        moved_ = approach_ && !in_.slopes.gradient &&
+                 std::any_of(approach_->sum, approach_->sum + n_leaves_ * in_.slopes.n_outputs,
+                             [](double sum) { return sum != 0.0; });
+        if (in_.every > 1) {
+            l2_ *= static_cast<double>(rows_looked_at()) / static_cast<double>(in_.slopes.n_rows);
+            least_weight_ = least_part_rows * weight;
+        }
     }
 
     template <class Index>
@@ -78,6 +88,7 @@ class LeafFit {
         sum<Index>(index);
         advance();
         if (gains) fill_gains(gains);
+        if (!ahead) return;
         const int64_t n_outputs = in_.slopes.n_outputs, n_rows = in_.slopes.n_rows;
         parallel_rows(n_rows, n_threads_, [&](int64_t begin, int64_t end) {
             for (int64_t k = 0; k < n_outputs; ++k)
@@ -88,6 +99,17 @@ class LeafFit {
     }
 
   private:
+    bool looks_at(int64_t tile_number) const {
+        return in_.every == 1 || tile_number % in_.every == in_.step % in_.every;
+    }
+
+    int64_t rows_looked_at() const {
+        int64_t rows = 0;
+        for (int64_t at = 0; at < in_.slopes.n_rows; at += tile)
+            if (looks_at(at / tile)) rows += std::min(tile, in_.slopes.n_rows - at);
+        return rows;
+    }
+
     // Each stripe of rows has sums of its own; they are integers, so their total
     // does not depend on how many stripes there are.
     template <class Index>
@@ -104,6 +126,7 @@ class LeafFit {
                 std::min(in_.slopes.n_rows, n_blocks * (stripe + 1) / n_stripes * block_rows);
             SlopeTile slopes(in_.slopes, tile);
             for (int64_t at = begin; at < end; at += tile) {
+                if (!looks_at(at / tile)) continue;
                 const int64_t n = std::min(tile, end - at);
                 leaf_indices(in_.columns, in_.slopes.n_rows, in_.splits, in_.depth, at, at + n,
                              index + at);
@@ -125,7 +148,15 @@ class LeafFit {
         int64_t gradient[tile], curvature[tile], weight[tile];
         const double* w = in_.weight ? in_.weight + at : nullptr;
         if (w) to_fixed(w, n, weight_scale_, weight);
-        slopes.fill(in_.sample, at, n);
+        if (moved_) {
+            const int64_t n_outputs = in_.slopes.n_outputs;
+            slopes.fill_at(in_.sample, at, n, [&](int64_t k, int64_t i) {
+                return in_.slopes.raw[k * in_.slopes.n_rows + at + i] +
+                       approach_->sum[index[i] * n_outputs + k];
+            });
+        } else {
+            slopes.fill(in_.sample, at, n);
+        }
         for (int64_t k = 0; k < in_.slopes.n_outputs; ++k) {
             fix(slopes.gradient(k), w, n, gradient_scale_, gradient);
             if (newton_) fix(slopes.hessian(k), w, n, hessian_scale_, curvature);
@@ -188,6 +219,7 @@ class LeafFit {
 
     void advance() const {
         each_leaf([&](int64_t place, const Sums& sums, double curvature, int64_t) {
+            if (unscale(sums.weight, weight_scale_) < least_weight_) return;
             const double gradient = unscale(sums.gradient, gradient_scale_);
             const double step = next_step(place, gradient, curvature);
             if (std::isinf(approach_->last[place])) approach_->curvature[place] = curvature;
@@ -201,7 +233,7 @@ class LeafFit {
     // ever.
     double next_step(int64_t place, double gradient, double curvature) const {
         const double last = approach_->last[place];
-        const double step = -(gradient + in_.l2 * approach_->sum[place]) / curvature;
+        const double step = -(gradient + l2_ * approach_->sum[place]) / curvature;
         const double most = std::abs((step < 0.0) == (last < 0.0) ? last : 0.5 * last);
         return std::clamp(step, -most, most);
     }
@@ -245,7 +277,7 @@ class LeafFit {
     double curvature_of(const Sums& sums, double least) const {
         const double weight = unscale(sums.weight, weight_scale_);
         const double curvature =
-            in_.l2 +
+            l2_ +
             (newton_ ? std::max(unscale(sums.curvature, hessian_scale_), least * weight) : weight);
         // No row has any curvature: a gradient step is all there is.
         return curvature > 0.0 ? curvature : weight;
@@ -255,8 +287,11 @@ class LeafFit {
     const Approach* approach_;
     int n_threads_;
     bool newton_;
+    bool moved_;  // the loss is wanted elsewhere than at the raw scores
     int64_t n_leaves_, n_lanes_ = 1;
     double gradient_scale_, hessian_scale_, weight_scale_;
+    double l2_;                  // its share for the rows looked at
+    double least_weight_ = 0.0;  // of a leaf that takes a step
     std::vector<Sums> sums_;
 };
 

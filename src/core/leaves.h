@@ -15,7 +15,8 @@
 // Of several Newton steps each begins where the ones before it have come to, and eps multiplies
 // their sum: they approach the minimum of the leaf's loss plus l2 / 2 value^2. The noise is that of
 // a single step: it comes last, and with the curvature of the first, since later steps would undo
-// it.
+// it. Steps between the first and the last may look at a part of the rows: where they err, the last
+// one, on all rows, is left with the square of the error.
 #pragma once
 
 #include <cstdint>
@@ -47,17 +48,20 @@ struct LeafInput {
     const double* offset;  // [n_outputs], the part of raw that is never shrunk
     uint64_t seed;
     uint32_t step;
+    int64_t every = 1;  // of so many tiles of rows one is looked at, another at each step
 };
 
 // OUT values [2^depth * n_outputs], gains [depth] or null: what each split added to the
 // sum over leaves of G^2 / (W + l2), on all rows and without noise. IN/OUT raw
-// [n_outputs * n_rows]. IN approach, or null if this is the only step: the slopes are those at the
-// scores that `approach_leaves` gave last.
+// [n_outputs * n_rows]. IN approach, or null if this is the only step. Where it has come to is
+// where a loss is evaluated; slopes in arrays are those at the scores that `approach_leaves` gave
+// last.
 void fit_leaves(const LeafInput& input, const Approach* approach, Workspace& workspace, double* raw,
                 double* values, double* gains, int n_threads);
 
-// A step before the last: IN/OUT approach, OUT ahead [n_outputs * n_rows]: the raw scores where the
-// next step wants its slopes; gains as above. Uses neither noise nor learning rate nor offset.
+// A step before the last: IN/OUT approach, OUT ahead [n_outputs * n_rows], or null with a loss: the
+// raw scores where the next step wants its slopes; gains as above. Uses neither noise nor learning
+// rate nor offset.
 void approach_leaves(const LeafInput& input, const Approach& approach, Workspace& workspace,
                      const double* raw, double* ahead, double* gains, int n_threads);
 

@@ -15,18 +15,21 @@ void SlopeTile::fill(const Sample& sample, int64_t begin, int64_t n) {
         stride_ = slopes_.n_rows;
         return;
     }
+    if (!slopes_.gradient) return evaluate(sample, begin, n, slopes_.raw + begin, slopes_.n_rows);
     own();
-    if (slopes_.gradient) {
-        for (int64_t k = 0; k < slopes_.n_outputs; ++k) {
-            const int64_t at = k * slopes_.n_rows + begin;
-            std::copy_n(slopes_.gradient + at, n, gradient_.data() + k * rows_);
-            if (slopes_.hessian) std::copy_n(slopes_.hessian + at, n, hessian_.data() + k * rows_);
-        }
-    } else {
-        slopes_.loss.run({n, slopes_.n_rows, rows_, slopes_.n_outputs, slopes_.y + begin,
-                          slopes_.raw + begin, gradient_.data(),
-                          slopes_.newton ? hessian_.data() : nullptr});
+    for (int64_t k = 0; k < slopes_.n_outputs; ++k) {
+        const int64_t at = k * slopes_.n_rows + begin;
+        std::copy_n(slopes_.gradient + at, n, gradient_.data() + k * rows_);
+        if (slopes_.hessian) std::copy_n(slopes_.hessian + at, n, hessian_.data() + k * rows_);
     }
+    keep(sample, [begin](int64_t i) { return static_cast<uint64_t>(begin + i); }, n);
+}
+
+void SlopeTile::evaluate(const Sample& sample, int64_t begin, int64_t n, const double* raw,
+                         int64_t raw_stride) {
+    own();
+    slopes_.loss.run({n, raw_stride, rows_, slopes_.n_outputs, slopes_.y + begin, raw,
+                      gradient_.data(), slopes_.newton ? hessian_.data() : nullptr});
     keep(sample, [begin](int64_t i) { return static_cast<uint64_t>(begin + i); }, n);
 }
 

@@ -36,6 +36,14 @@ class SlopeTile {
     // Slopes of rows begin .. begin + n, or of the rows listed. Second derivatives are not sampled:
     // they are a scale, and a leaf without any would jump.
     void fill(const Sample& sample, int64_t begin, int64_t n);
+    // The same of a loss at other raw scores: raw_of(output, i) of row begin + i.
+    template <class RawOf>
+    void fill_at(const Sample& sample, int64_t begin, int64_t n, RawOf&& raw_of) {
+        raw_.resize(static_cast<size_t>(rows_ * slopes_.n_outputs));
+        for (int64_t k = 0; k < slopes_.n_outputs; ++k)
+            for (int64_t i = 0; i < n; ++i) raw_[static_cast<size_t>(k * rows_ + i)] = raw_of(k, i);
+        evaluate(sample, begin, n, raw_.data(), rows_);
+    }
     void gather(const Sample& sample, const uint32_t* rows, int64_t n);
 
     const double* gradient(int64_t output) const { return gradient_at_ + output * stride_; }
@@ -43,6 +51,8 @@ class SlopeTile {
 
   private:
     void own();
+    void evaluate(const Sample& sample, int64_t begin, int64_t n, const double* raw,
+                  int64_t raw_stride);
     template <class RowOf>
     void keep(const Sample& sample, RowOf&& row_of, int64_t n);
 

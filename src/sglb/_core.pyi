@@ -316,7 +316,8 @@ def fit_leaves(
 
     offset (K,); IN/OUT raw (K, N); OUT values (2^D, K), gains (D,): what each split adds to the
     sum over leaves of G^2 / (W + l2), on all rows and without noise; not wanted if None. `path` is
-    where `approach_leaves` has come to, if it was called, and `slopes` then those at its `ahead`.
+    where `approach_leaves` has come to, if it was called; a loss is then evaluated there, and
+    slopes in arrays are those at its `ahead`.
     """
 
 def approach_leaves(
@@ -329,17 +330,20 @@ def approach_leaves(
     l2: float,
     seed: int,
     step: int,
+    every: int,
     raw: Floats,
     path: Floats,
-    ahead: Floats,
+    ahead: Floats | None,
     gains: Floats | None,
     n_threads: int,
 ) -> None:
-    """Take a Newton step in the leaves that is not the last one.
+    """Take a Newton step in the leaves that is not the last one, on one of every `every` tiles of
+    rows.
 
     IN/OUT path (3, 2^D, K): the sum of all steps, 0 before the first; the last one, infinite before
     the first; the curvature of the first. OUT ahead (K, N): raw plus the sum, where the next step
-    wants its slopes; gains as in `fit_leaves`.
+    wants its slopes; None with slopes of a loss, which is evaluated there. gains as in
+    `fit_leaves`.
     """
 
 def leaf_indices(

@@ -32,6 +32,9 @@ Floats = NDArray[np.float64]
 # Beyond this many rows gradients do not stay in a cache between the two times that a step reads
 # them; a loss of bounded gradient is then evaluated where it is needed instead of stored.
 STORED_ROWS = 50_000
+# Leaf steps between the first and the last look at about so many rows: they only have to come near
+# where the last one, on all rows, is exact.
+PART_ROWS = 50_000
 
 
 class SlopesAt:
@@ -53,6 +56,11 @@ class SlopesAt:
         self.slopes = slopes
         self._refresh = refresh
         self._bounds = loss.lipschitz or math.inf, loss.smoothness or 0.0
+
+    @property
+    def stored(self) -> bool:
+        """Whether slopes are kept in arrays, rather than evaluated where they are needed."""
+        return self._refresh is not None
 
     def update(self, move: Move, step: int) -> tuple[float, float]:
         """Make the slopes those of the current raw scores; return bounds of the gradients' estimate
@@ -93,7 +101,11 @@ class Chain:
         here = self._slopes_at(self.raw)
         self.slopes = here.slopes
         self.estimate_gradient = here.update
-        self._ahead = self._slopes_at(np.empty_like(self.raw)) if leaves.steps > 1 else None
+        # Between the steps of one tree slopes are wanted where the leaves have come to. A loss that
+        # is evaluated when needed finds its way there by itself.
+        look_ahead = leaves.steps > 1 and here.stored
+        self._ahead = self._slopes_at(np.empty_like(self.raw)) if look_ahead else here
+        self._every = 1 if here.stored else max(1, training_set.n_rows // PART_ROWS)
 
     def _slopes_at(self, raw: Floats) -> SlopesAt:
         newton = self.leaves.method == "newton"
@@ -109,8 +121,8 @@ class Chain:
         values = np.empty((structure.n_leaves, len(self.raw)))
         gains = np.empty(structure.depth)
         slopes, path = self.slopes, None
-        if self._ahead is not None:
-            path, largest = self._approach(self._ahead, structure, largest, move, step, gains)
+        if self.leaves.steps > 1:
+            path, largest = self._approach(structure, largest, move, step, gains)
             slopes = self._ahead.slopes
         _core.fit_leaves(
             self._workspace,
@@ -136,7 +148,6 @@ class Chain:
 
     def _approach(
         self,
-        ahead: SlopesAt,
         structure: Structure,
         largest: tuple[float, float],
         move: Move,
@@ -146,7 +157,7 @@ class Chain:
         """Take all leaf steps but the last; return where they lead, and bounds of slopes there."""
         path = np.zeros((3, structure.n_leaves, len(self.raw)))
         path[1] = np.inf
-        slopes = self.slopes
+        ahead, slopes, first_lengths = self._ahead, self.slopes, path[1]
         for number in range(self.leaves.steps - 1):
             _core.approach_leaves(
                 self._workspace,
@@ -158,9 +169,10 @@ class Chain:
                 self.leaves.l2,
                 self.seed,
                 step,
+                1 if number == 0 else self._every,
                 self.raw,
                 path,
-                ahead.raw,
+                ahead.raw if ahead.stored else None,
                 gains if number == 0 else None,
                 self.n_threads,
             )
@@ -169,6 +181,12 @@ class Chain:
                 largest = ahead.update(move, step)
             except (NonFiniteGradient, ChainDiverged) as error:
                 raise StepTooLong(self.leaves.steps, step) from error
+            if number == 0:
+                first_lengths = path[1].copy()
+        if self._every > 1:
+            # Steps on a part of the rows end at its own minimum, the last of them next to nothing.
+            # The one on all rows that follows may be as long as the first one was.
+            path[1] = first_lengths
         return path, largest
 
     def moment(

@@ -36,8 +36,9 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
         some of many rows, and some of many classes.
     random_strength : noise on split scores.
     leaf_method : "gradient" (the paper), "newton", or "auto" (newton for convex losses).
-    leaf_steps : Newton steps in the leaves of each tree, for losses of one output and all rows. Two
-        bring the logistic loss close to the leaves' optimum: a short chain is better for it.
+    leaf_steps : Newton steps in the leaves of each tree, for losses of one output and all rows;
+        they bring the leaves close to their optimum, so that a short chain is better. Of many rows
+        those between the first step and the last look at some: ten cost little more than two.
     l2_regularization : added to the weight of each leaf; "auto" is 0, for Newton leaves 3.
     init : "zero" (the paper) or "mean", the best constant, never shrunk; "auto" is "mean".
     categorical_features : "from_dtype" (columns of text or of a categorical type), or a list of

@@ -131,5 +131,8 @@ def test_a_copied_ensemble_is_the_same_chain_and_goes_on_by_itself(clone):
     X = rng.normal(size=(40, ensemble.n_features))
     assert np.array_equal(again.predict(X), ensemble.predict(X))
     last = ensemble.structure(4)
-    again.append(last, np.ones((last.n_leaves, ensemble.n_outputs)), np.ones(last.depth), 0.5)
-    assert (len(again), len(ensemble)) == (6, 5)
+    for one, value in ((again, 1.0), (ensemble, 2.0)):
+        values = np.full((last.n_leaves, ensemble.n_outputs), value)
+        one.append(last, values, np.ones(last.depth), 0.5)
+    predictions = [one.predict(X) for one in (again, ensemble)]
+    assert np.allclose(predictions[1] - predictions[0], 1.0)

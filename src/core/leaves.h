@@ -48,7 +48,7 @@ struct LeafInput {
     const double* offset;  // [n_outputs], the part of raw that is never shrunk
     uint64_t seed;
     uint32_t step;
-    int64_t every = 1;  // of so many tiles of rows one is looked at, another at each step
+    int64_t every = 1;  // one of so many tiles of rows is looked at, another one in the next tree
 };
 
 // OUT values [2^depth * n_outputs], gains [depth] or null: what each split added to the

@@ -337,8 +337,11 @@ def approach_leaves(
     gains: Floats | None,
     n_threads: int,
 ) -> None:
-    """Take a Newton step in the leaves that is not the last one, on one of every `every` tiles of
-    rows.
+    """Take a Newton step in the leaves that is not the last one.
+
+    With `every` above 1, which wants neither ahead nor gains, on one of so many tiles of 512 rows,
+    another one in the next tree, with that share of l2, and in the leaves alone where these rows
+    have the curvature of 64 of the largest.
 
     IN/OUT path (3, 2^D, K): the sum of all steps, 0 before the first; the last one, infinite before
     the first; the curvature of the first. OUT ahead (K, N): raw plus the sum, where the next step

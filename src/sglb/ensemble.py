@@ -112,6 +112,8 @@ class Ensemble:
 
     def structure(self, t: int) -> Structure:
         """Return the splits of tree t."""
+        if t >= self._n_trees:
+            raise ValueError(f"tree {t} does not exist: the chain has {self._n_trees} steps")
         return self._rows.structure(t)
 
     def at(self, k: int) -> "Ensemble":

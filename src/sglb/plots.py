@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 # Okabe and Ito (2008): distinct for every common kind of colour vision.
 PALETTE = (
     "#6E6E6E", "#E69F00", "#009E73", "#0072B2", "#D55E00", "#CC79A7", "#56B4E9", "#7A4B1E",
+    "#000000",
 )  # fmt: skip
 INK, FAINT = "#262626", "#D9D9D9"
 DOTS_PER_INCH = 150
@@ -128,8 +129,12 @@ def error_curves(
     title: str = "Test error over steps",
     subtitle: str = "",
     ylabel: str = "test 0-1 error",
+    at: Sequence[int] | None = None,
 ) -> "Figure":
-    """Draw the mean over folds of each method's curve (n_folds, n_steps) with its band."""
+    """Draw the mean over folds of each method's curve (n_folds, n_steps) with its band.
+
+    Curves have a value for every step, or for each of the steps `at`, drawn on a log scale.
+    """
     if not curves:
         raise ValueError("curves is empty: there is nothing to draw")
     tables = {name: np.atleast_2d(values) for name, values in curves.items()}
@@ -141,16 +146,18 @@ def error_curves(
         folds, steps = values.shape
         mean = values.mean(axis=0)
         error = np.std(values, axis=0, ddof=1) / np.sqrt(folds) if folds > 1 else np.zeros(steps)
-        at = np.arange(1, steps + 1)
-        axes.plot(at, mean, color=colours[name], linewidth=1.5, solid_capstyle="round")
+        places = np.arange(1, steps + 1) if at is None else np.asarray(at)
+        axes.plot(places, mean, color=colours[name], linewidth=1.5, solid_capstyle="round")
         axes.fill_between(
-            at, mean - error, mean + error, color=colours[name], alpha=0.14, linewidth=0
+            places, mean - error, mean + error, color=colours[name], alpha=0.14, linewidth=0
         )
         ends[name] = float(mean[-1])
         # The first hundredth of the steps may start far off; it must not flatten all the rest.
         low = min(low, float((mean - error)[steps // 100 :].min()))
         high = max(high, float((mean + error)[steps // 100 :].max()))
-        axes.set_xlim(1, max(steps, 2))
+        axes.set_xlim(places[0], max(places[-1], places[0] + 1))
+    if at is not None:
+        axes.set_xscale("log")
     margin = 0.05 * (high - low) or 0.01
     axes.set_ylim(low - margin, high + margin)
     axes.set_xlabel("boosting steps", fontsize=10, color=INK)

@@ -35,6 +35,12 @@ DataSets = Annotated[
     ),
 ]
 MaxTrees = Annotated[int, typer.Option(min=1, help="Trees of each model at most.")]
+Splits = Annotated[
+    int,
+    typer.Option(
+        min=0, help="Other splits, two or more, to test the chosen models on; 0 for none."
+    ),
+]
 OnlyReport = Annotated[
     bool, typer.Option("--only-report", help="Run no trial, report those that are there.")
 ]
@@ -55,6 +61,10 @@ def synthetic(
     study_folds: Annotated[
         int, typer.Option(min=0, help="Folds for each way to sample rows, 0 for none.")
     ] = 0,
+    long_folds: Annotated[int, typer.Option(min=0, help="Folds of long chains, 0 for none.")] = 0,
+    long_steps: Annotated[
+        int, typer.Option(min=100, help="Boosting steps of a long chain.")
+    ] = 100_000,
     out: Out = FOLDER,
     write: Write = False,
     page: Page = PAGE,
@@ -66,7 +76,15 @@ def synthetic(
     from sglb.settings import n_threads
 
     order = table_1.Order(
-        folds, steps, min(sweep_folds, folds), catboost_folds, study_folds, seed, n_threads(jobs)
+        n_folds=folds,
+        n_steps=steps,
+        sweep_folds=min(sweep_folds, folds),
+        catboost_folds=catboost_folds,
+        study_folds=study_folds,
+        long_folds=long_folds,
+        long_steps=long_steps,
+        seed=seed,
+        n_jobs=n_threads(jobs),
     )
     table_1.run(out, order, page if write else None)
 
@@ -76,6 +94,7 @@ def zero_one(
     trials: Trials = 200,
     datasets: DataSets = None,
     max_trees: MaxTrees = 1000,
+    splits: Splits = 0,
     only_report: OnlyReport = False,
     out: Out = FOLDER,
     write: Write = False,
@@ -84,7 +103,7 @@ def zero_one(
     jobs: Jobs = None,
 ) -> None:
     """Table 2: tuned SGB against tuned SGLB by the 0-1 loss on real data. Can be resumed."""
-    order = _order("zero-one", trials, datasets, max_trees, out, seed, jobs)
+    order = _order("zero-one", trials, datasets, max_trees, splits, out, seed, jobs)
     _real_data(order, page if write else None, only_report=only_report)
 
 
@@ -93,6 +112,7 @@ def logloss(
     trials: Trials = 200,
     datasets: DataSets = None,
     max_trees: MaxTrees = 1000,
+    splits: Splits = 0,
     only_report: OnlyReport = False,
     out: Out = FOLDER,
     write: Write = False,
@@ -101,7 +121,7 @@ def logloss(
     jobs: Jobs = None,
 ) -> None:
     """Table 3: tuned SGB against tuned SGLB by the log loss on real data. Can be resumed."""
-    order = _order("logloss", trials, datasets, max_trees, out, seed, jobs)
+    order = _order("logloss", trials, datasets, max_trees, splits, out, seed, jobs)
     _real_data(order, page if write else None, only_report=only_report)
 
 
@@ -110,6 +130,7 @@ def _order(
     trials: int,
     datasets: str | None,
     max_trees: int,
+    splits: int,
     out: Path,
     seed: int,
     jobs: int | None,
@@ -118,7 +139,7 @@ def _order(
     from sglb.settings import n_threads
 
     names = None if datasets is None else [name.strip() for name in datasets.split(",")]
-    return Order(goal, out, trials, names, max_trees, seed, n_threads(jobs))
+    return Order(goal, out, trials, names, max_trees, seed, n_threads(jobs), splits)
 
 
 def _real_data(order: "Order", page: Path | None, *, only_report: bool) -> None:

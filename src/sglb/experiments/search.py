@@ -145,8 +145,9 @@ class Search:
         with whole_file(path) as draft:
             np.save(draft, losses)
 
-    def _check_rows(self, study: "optuna.Study") -> None:
+    def check_rows(self, study: "optuna.Study | None" = None) -> None:
         """Refuse to go on with other rows than those the search began with."""
+        study = self.study() if study is None else study
         rows = _split(self.table, self.seed).fingerprint
         if study.user_attrs.setdefault("rows", rows) != rows:
             raise ValueError(
@@ -161,7 +162,7 @@ class Search:
         A trial that is broken off by an error or a signal stays unfinished and is run again.
         """
         study = self.study()
-        self._check_rows(study)
+        self.check_rows(study)
         claimed = _claim(study, n_trials)
         if claimed is None:
             return None
@@ -264,6 +265,14 @@ def make_model(search: Search, number: int) -> SGLBClassifier:
     )
 
 
+def use_tables(folder: Path | None) -> None:
+    """Make `folder`, if given, the one that tables are read from: a process that is older than an
+    order may have been told another one.
+    """
+    if folder is not None:
+        os.environ["SGLB_DATA"] = str(folder.resolve())
+
+
 def _split(table: str, seed: int) -> Split:
     return _split_in(data_folder(), table, seed)
 
@@ -274,14 +283,19 @@ def _split_in(folder: Path | None, table: str, seed: int) -> Split:
     return split_table(table, seed)
 
 
+def fit(search: Search, number: int, split: Split) -> SGLBClassifier:
+    """Fit the model of trial `number` to a split; its best iterate is that of the valid rows."""
+    model = make_model(search, number)
+    return model.fit(*split.train, eval_set=[split.valid], eval_metric=METRIC[search.goal])
+
+
 def evaluate(search: Search, number: int) -> tuple[Trial, Callable[[], Floats]]:
     """Run trial `number`; return it and a function that computes the loss of each test row."""
     split = _split(search.table, search.seed)
-    model = make_model(search, number)
     started = time.perf_counter()
     parameters = draw(search.method, search.seed_of(number))
     try:
-        model.fit(*split.train, eval_set=[split.valid], eval_metric=METRIC[search.goal])
+        model = fit(search, number, split)
     except ChainDiverged:
         # A draw that does not work is a result, only not one to choose.
         return Trial(number, parameters, float("inf"), 0, 0.0), lambda: np.full(0, np.inf)
@@ -289,11 +303,11 @@ def evaluate(search: Search, number: int) -> tuple[Trial, Callable[[], Floats]]:
     assert model.best_iteration_ is not None
     seconds = time.perf_counter() - started
     trial = Trial(number, parameters, model.best_score_, model.best_iteration_, seconds)
-    return trial, lambda: _row_losses(model, search.goal, *split.test)
+    return trial, lambda: row_losses(model, search.goal, *split.test)
 
 
-def _row_losses(model: SGLBClassifier, goal: Goal, X: Any, y: NDArray[Any]) -> Floats:
-    """0-1 losses or minus log probabilities of the labels."""
+def row_losses(model: SGLBClassifier, goal: Goal, X: Any, y: NDArray[Any]) -> Floats:
+    """Return 0-1 losses or minus log probabilities of the labels."""
     if goal == "zero-one":
         return np.asarray(model.predict(X) != y, dtype=np.float64)
     place = np.searchsorted(model.classes_, y)

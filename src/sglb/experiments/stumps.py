@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sglb.bins import Bins
-from sglb.experiments.synthetic import BORDERS, RATE, WIDTH, Curve, Fold
+from sglb.experiments.synthetic import BORDERS, RATE, SUBSAMPLE, WIDTH, Curve, Fold
 from sglb.losses.links import sigmoid
 
 Floats = NDArray[np.float64]
@@ -21,7 +21,7 @@ Rows = Literal["all", "bernoulli", "without replacement", "with replacement"]
 
 @dataclass(frozen=True)
 class Way:
-    """How rows are drawn at each step, and what they are used for.
+    """How rows are drawn at each step, at which rate, and what they are used for.
 
     `unbiased` divides by the rate and by the size of the whole leaf; otherwise the mean of the rows
     drawn is taken. `random_strength` is CatBoost's noise on the split scores. `start` is the raw
@@ -30,6 +30,7 @@ class Way:
 
     name: str
     rows: Rows = "all"
+    rate: float = SUBSAMPLE
     in_leaves: bool = True
     unbiased: bool = False
     random_strength: float = 0.0
@@ -53,18 +54,21 @@ WAYS = (
     Way("SGB as here, borders evenly spaced", "bernoulli", unbiased=True, borders="even"),
     Way("GB, starts at log odds", start="log odds"),
     Way("SGB as here, starts at log odds", "bernoulli", unbiased=True, start="log odds"),
+    *(
+        Way(f"SGB as here, rate {rate:g}", "bernoulli", rate, unbiased=True)
+        for rate in (0.8, 0.9, 0.95, 0.99)
+    ),
 )
-SUBSAMPLE = 0.5
 
 
 def _counts(way: Way, n_rows: int, generator: np.random.Generator) -> Floats:
     """Return how often each row is drawn."""
-    n_drawn = round(SUBSAMPLE * n_rows)
+    n_drawn = round(way.rate * n_rows)
     match way.rows:
         case "all":
             return np.ones(n_rows)
         case "bernoulli":
-            return (generator.random(n_rows) < SUBSAMPLE).astype(np.float64)
+            return (generator.random(n_rows) < way.rate).astype(np.float64)
         case "without replacement":
             return (generator.permutation(n_rows) < n_drawn).astype(np.float64)
         case "with replacement":
@@ -113,7 +117,7 @@ def train(way: Way, fold: Fold, n_steps: int, seed: int) -> Curve:
         drawn = _counts(way, n_rows, generator)
         estimate, size = gradient * drawn, drawn
         if way.unbiased:
-            estimate, size = estimate / SUBSAMPLE, np.ones(n_rows)
+            estimate, size = estimate / way.rate, np.ones(n_rows)
         noise = None
         if way.random_strength:
             # CatBoost's, which fades as N / (N + e^(eps tau)).

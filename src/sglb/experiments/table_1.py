@@ -1,7 +1,8 @@
-"""`sglb paper synthetic`: the paper's Table 1 with the readings it leaves open, and three figures.
+"""`sglb paper synthetic`: the paper's Table 1 with the readings it leaves open, and its figures.
 
 The main table comes from one run of `synthetic`. The sweep moves the temperature with noise in
-structures and leaves and with noise in leaves alone; the study says what "subsampling" decides.
+structures and leaves and with noise in leaves alone; the study says what "subsampling" decides;
+long chains show who reaches the lowest training loss in the end.
 """
 
 from collections.abc import Mapping
@@ -28,6 +29,7 @@ PUBLISHED: Mapping[str, tuple[float, float | None]] = {
 SWEEP = tuple(float(f"{10**power:.2g}") for power in np.arange(-4.0, 1.01, 0.5))
 BOTH, LEAVES = "noise in structures and leaves", "noise in leaves only"
 STEPS_SHOWN = (100, 200, 300, 500)
+LONG_REFERENCE = "sla + SGB"
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,8 @@ class Order:
     sweep_folds: int = 30
     catboost_folds: int = 10
     study_folds: int = 0
+    long_folds: int = 0
+    long_steps: int = 100_000
     seed: int = 0
     n_jobs: int = 1
 
@@ -79,6 +83,8 @@ def run(folder: Path, order: Order, write: Path | None = None) -> None:
         _catboost(report, main, order)
     if order.study_folds:
         _study(report, order)
+    if order.long_folds:
+        _long(report, folder, order)
     report.print(out)
     out.print(f"\nFigures are in {folder}.")
     if write is not None:
@@ -237,3 +243,53 @@ def _study(report: Report, order: Order) -> None:
         f"Test 0-1 error, {order.study_folds} folds, {result.seconds:.0f} s, in NumPy; p-values"
         " against SGB as here."
     )
+
+
+def long_numbers(n_steps: int) -> list[int]:
+    """Return the steps of a long chain that are judged: 10, 20, 30, 50, 100, ... and the last."""
+    numbers = [digit * 10**power for power in range(1, 9) for digit in (1, 2, 3, 5)]
+    return [number for number in numbers if number < n_steps] + [n_steps]
+
+
+def _long(report: Report, folder: Path, order: Order) -> None:
+    report.heading("Long chains: the smoothed 0-1 loss of the training rows")
+    numbers = long_numbers(order.long_steps)
+    seed = order.seed + 1  # folds that had no part in the choice of temperatures
+    with bar("long chains, folds", order.long_folds) as progress:
+        result = synthetic.run(
+            order.long_folds, order.long_steps, methods=synthetic.LONG, seed=seed,
+            n_jobs=order.n_jobs, progress=progress, numbers=numbers,
+        )  # fmt: skip
+    shown = [number for number in numbers if f"{number}"[0] in "13" and number >= 100]
+    shown += [] if order.long_steps in shown else [order.long_steps]
+    places = [numbers.index(number) for number in shown]
+    against = result.training[LONG_REFERENCE][:, -1]
+    rows = []
+    for name, curve in result.training.items():
+        difference = curve[:, -1] - against
+        rows.append(
+            [
+                name,
+                *_digits(*(curve[:, place].mean() for place in places)),
+                *(["", ""] if name == LONG_REFERENCE else [
+                    f"{difference.mean():+.4f} ± {synthetic.standard_error(difference):.4f}",
+                    f"{synthetic.paired_p_value(curve[:, -1], against):.0e}",
+                ]),
+                f"{result.curves[name][:, -1].mean():.4f}",
+            ]
+        )  # fmt: skip
+    steps = [f"{number:,}" for number in shown]
+    report.table(["steps", *steps, "last - SGB's", "p-value", "test error"], rows)
+    report.text(
+        f"{order.long_folds} folds of seed {seed}, {result.seconds:.0f} s. p-values of the"
+        f" two-sided paired t-test of the last training losses against {LONG_REFERENCE};"
+        " test error: 0-1, last step."
+    )
+    figure = plots.error_curves(
+        result.training,
+        at=numbers,
+        title="Synthetic problem of the paper: long chains",
+        subtitle=f"mean and band of one standard error over {order.long_folds} folds",
+        ylabel="smoothed 0-1 loss, training rows",
+    )
+    plots.save(figure, folder / "synthetic_long_chains.png")

@@ -249,16 +249,6 @@ def test_the_table_of_long_chains_prints_what_was_measured(tmp_path, capsys, mon
     assert (tmp_path / "synthetic_long_chains.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_langevin_noise_on_samples_of_rows_reaches_a_lower_loss_than_the_samples_alone():
-    """SGLB against SGB with the same rows in each step: the noise leaves optima that SGB keeps."""
-    methods = [one for one in synthetic.LONG if getattr(one.sampler, "subsample", 1.0) < 1.0]
-    names = [one.name for one in methods]
-    result = synthetic.run(12, 10_000, methods=methods, seed=1, numbers=[10_000])
-    sgb, sglb = (result.training[name][:, 0] for name in names)
-    difference = sgb - sglb
-    assert difference.mean() > 2.0 * synthetic.standard_error(difference)
-
-
 def test_rows_are_drawn_at_the_rate_of_the_way():
     generator = np.random.default_rng(0)
     for way in stumps.WAYS:

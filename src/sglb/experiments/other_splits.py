@@ -104,9 +104,12 @@ def run(
 
 @dataclass(frozen=True)
 class Verdict:
-    """Mean test losses over splits, their difference (second - first), and how sure it is."""
+    """Mean test losses over splits, how they vary from split to split, their difference (second -
+    first), and how sure it is.
+    """
 
     losses: tuple[float, float]
+    spreads: tuple[float, float]
     difference: float
     standard_error: float
     p_value: float  # NaN where all splits differ by the same
@@ -125,6 +128,7 @@ def judge(losses: Sequence[tuple[float, float]]) -> Verdict | None:
     n = len(good)
     return Verdict(
         (float(first.mean()), float(second.mean())),
+        (float(first.std(ddof=1)), float(second.std(ddof=1))),
         float(difference.mean()),
         sqrt((1.0 / n + OVERLAP) * float(difference.var(ddof=1))),
         paired_p_value(first, second, OVERLAP),

@@ -217,12 +217,16 @@ def _other_splits(report: Report, order: Order, judged: Sequence[tuple[Row, Verd
     cells = []
     for row, verdict in judged:
         published = row.data.published(order.goal)
+        means = _means(verdict.losses, verdict.p_value, order.goal)
         cells.append(
             [
                 row.data.name,
                 f"{published.sgb:g}",
                 f"{published.sglb:g}",
-                *_means(verdict.losses, verdict.p_value, order.goal),
+                *(
+                    f"{mean} ± {scale * spread:.{digits}f}"
+                    for mean, spread in zip(means, verdict.spreads, strict=True)
+                ),
                 f"{scale * verdict.difference:+.{digits}f}",
                 f"{scale * verdict.standard_error:.{digits}f}",
                 f"{verdict.p_value:.2g}",
@@ -230,12 +234,12 @@ def _other_splits(report: Report, order: Order, judged: Sequence[tuple[Row, Verd
             ]
         )
     columns = ["SGLB - SGB", "± s.e.", "p-value", "SGLB better on"]
-    report.table(["", "published SGB", "SGLB", "mean SGB", "SGLB", *columns], cells)
+    report.table(["", "published SGB", "SGLB", "here SGB", "SGLB", *columns], cells)
     report.text(
-        "Fitted anew to other splits with the parameters chosen above, which saw some of these test"
-        " rows as validation rows, for both methods alike; iterations by the new validation rows."
-        " s.e. and p-value are Nadeau and Bengio's, who allow for the rows that splits share; the"
-        " luck of the search is in neither."
+        "Mean and standard deviation over splits, fitted anew with the parameters chosen above,"
+        " which saw some of these test rows as validation rows, for both methods alike; iterations"
+        " by the new validation rows. s.e. and p-value are Nadeau and Bengio's, who allow for the"
+        " rows that splits share; the luck of the search is in neither."
     )
     for row, verdict in judged:
         if verdict.n_diverged:

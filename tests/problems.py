@@ -102,6 +102,7 @@ def make_problem(rng, n_rows=500, n_features=6, *, weighted=False, max_bins=16, 
     return X, bins, TrainingSet.build(bins.encode(X), bins.n_codes, y.astype(float), weight)
 
 
+N_CODES = [5, 9, 2, 256, 3]  # of codes that trees are applied to
 MAX_DEPTH = 4  # of the trees of a random chain
 
 

@@ -12,6 +12,7 @@ import reference_leaves
 import reference_noise
 from problems import (
     BLOCK_SIZES,
+    N_CODES,
     THREADS,
     core_rows,
     generators,
@@ -24,7 +25,6 @@ from problems import (
 )
 from sglb import _core
 
-N_CODES = [5, 9, 2, 256, 3]
 depths = st.integers(0, 10)
 
 

@@ -8,10 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from problems import generators, make_ensemble, make_splits
+from problems import N_CODES, generators, make_ensemble, make_splits
 from sglb import _core
-
-N_CODES = [5, 9, 2, 256, 3]
 
 
 @given(generators, st.integers(0, 16))

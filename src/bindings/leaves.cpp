@@ -84,7 +84,7 @@ void py_approach_leaves(Workspace& workspace, const RowsObject& rows,
             "ahead must be (K, N), or None beside a loss");
     require(every == 1 || (every > 1 && !ahead && !gains),
             "every must be 1 or more, and 1 with ahead or gains");
-    require((!gains || length(*gains, 0) >= structure.depth), "gains must be (depth,)");
+    require(!gains || length(*gains, 0) >= structure.depth, "gains must be (depth,)");
     require(object.slopes.hessian || object.slopes.newton, "several steps are Newton steps");
     LeafInput input = input_of(rows, structure, object, subsample, largest, l2, seed, step);
     input.every = every;

@@ -92,7 +92,7 @@ VARIANTS = (
 )
 # Who reaches the lowest training loss in the end. The infimum of the smoothed 0-1 loss, the least
 # 0-1 error that stumps can have, is that of infinite scores, and gamma keeps a chain from these: so
-# SGLB is here without gamma too. Its temperatures were chosen on eight folds of seed 0.
+# SGLB is here without gamma too. Its temperatures were chosen on six folds of seed 0.
 LONG = (
     *METHODS[1:],
     sglb("SGLB, gamma 0, T 0.03", 0.03, shrink_rate=0.0),

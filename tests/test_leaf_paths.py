@@ -1,0 +1,221 @@
+"""Paths of Newton steps in leaves: the kernels, step by step."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import expit
+
+import reference
+import reference_leaves
+from problems import (
+    N_CODES,
+    core_rows,
+    generators,
+    make_codes,
+    make_splits,
+    make_weight,
+    seeds,
+    sizes,
+    steps,
+)
+from sglb import _core
+
+
+class Kernels:
+    """Rows in leaves; each step takes slopes that have nothing to do with the last ones."""
+
+    def __init__(self, rng, n_rows, depth, n_outputs, *, weighted):
+        self.rng = rng
+        self.columns, _ = make_codes(rng, n_rows, N_CODES)
+        self.splits = make_splits(rng, N_CODES, depth)
+        self.weight = make_weight(rng, n_rows) if weighted else None
+        self.raw = rng.normal(size=(n_outputs, n_rows))
+        self.leaf = reference_leaves.leaf_indices(self.columns, *self.splits)
+        self.n_leaves = 1 << depth
+        self.rows = core_rows(self.columns, N_CODES, self.weight)
+
+    def slopes(self):
+        gradient = self.rng.normal(size=self.raw.shape)
+        hessian = self.rng.uniform(0.05, 1.0, self.raw.shape)
+        return gradient, hessian
+
+    def before(self, gradient, hessian):
+        """Arguments up to the bounds of the slopes."""
+        bounds = reference.largest(gradient), reference.largest(hessian)
+        slopes = _core.Slopes(gradient, hessian)
+        return _core.Workspace(), self.rows, _core.Structure(*self.splits), slopes, 1.0, bounds
+
+    def approach(self, gradient, hessian, l2, path, n_threads=1):
+        ahead, gains = np.full_like(self.raw, np.nan), np.full(len(self.splits[0]), np.nan)
+        _core.approach_leaves(
+            *self.before(gradient, hessian), l2, 1, 2, 1, self.raw, path, ahead, gains, n_threads
+        )
+        return ahead, gains
+
+    def fit(self, gradient, hessian, l2, sigma, where, path, n_threads=1):
+        raw, values = self.raw.copy(), np.full((self.n_leaves, len(self.raw)), np.nan)
+        _core.fit_leaves(
+            *self.before(gradient, hessian), 0.3, sigma, 1.0, l2, np.zeros(len(raw)), *where, path,
+            raw, values, None, n_threads,
+        )  # fmt: skip
+        return values, raw
+
+
+@given(
+    generators,
+    sizes,
+    st.integers(0, 10),
+    st.integers(1, 2),
+    st.booleans(),
+    st.integers(1, 4),
+    st.sampled_from([0.0, 2.5]),
+    st.sampled_from([0.0, 20.0]),
+    st.tuples(seeds, steps),
+)
+def test_paths_and_values_equal_their_twin(
+    rng, n_rows, depth, n_outputs, weighted, n_steps, l2, sigma, where
+):
+    kernels = Kernels(rng, n_rows, depth, n_outputs, weighted=weighted)
+    facts = kernels.leaf, kernels.n_leaves
+    path = reference_leaves.start_path(kernels.n_leaves, n_outputs)
+    expected = path.copy()
+    for _ in range(n_steps):
+        slopes = kernels.slopes()
+        ahead, gains = kernels.approach(*slopes, l2, path)
+        expected = reference_leaves.approach(*facts, *slopes, kernels.weight, l2, expected)
+        np.testing.assert_allclose(path, expected, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(ahead, kernels.raw + path[0][kernels.leaf].T, rtol=1e-15)
+        first = reference_leaves.gains(kernels.leaf, depth, slopes[0], kernels.weight, l2)
+        np.testing.assert_allclose(gains, first, rtol=1e-9, atol=1e-9)
+    slopes = kernels.slopes()
+    values, raw = kernels.fit(*slopes, l2, sigma, where, path)
+    twin = reference_leaves.leaf_values(
+        *facts, *slopes, kernels.weight, 0.3, sigma, l2, *where, expected
+    )
+    np.testing.assert_allclose(values, twin, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(raw, kernels.raw + values[kernels.leaf].T, rtol=1e-15, atol=1e-15)
+
+
+@pytest.mark.parametrize("depth", [3, 9])
+def test_paths_do_not_depend_on_threads(depth):
+    found = []
+    for n_threads in (1, 2, 3, 8, 12):
+        kernels = Kernels(np.random.default_rng(0), 20_000, depth, 2, weighted=True)
+        path = reference_leaves.start_path(kernels.n_leaves, 2)
+        ahead = [kernels.approach(*kernels.slopes(), 1.0, path, n_threads) for _ in range(3)]
+        values = kernels.fit(*kernels.slopes(), 1.0, 5.0, (1, 2), path, n_threads)
+        found.append([path, *values, *(part for parts in ahead for part in parts)])
+    for other in found[1:]:
+        assert all(np.array_equal(a, b) for a, b in zip(found[0], other, strict=True))
+
+
+def test_kernels_refuse_what_does_not_fit():
+    kernels = Kernels(np.random.default_rng(0), 50, 2, 1, weighted=False)
+    gradient, hessian = kernels.slopes()
+    path = reference_leaves.start_path(4, 1)
+    with pytest.raises(ValueError, match="path must be"):
+        kernels.approach(gradient, hessian, 0.0, path[:2])
+    with pytest.raises(ValueError, match="path must be"):
+        kernels.fit(gradient, hessian, 0.0, 0.0, (1, 2), path[:, :2].copy())
+    arguments = [*kernels.before(gradient, hessian), 0.0, 1, 2, 1, kernels.raw, path]
+    with pytest.raises(ValueError, match="ahead must be"):
+        _core.approach_leaves(*arguments, kernels.raw[:, 1:].copy(), None, 1)
+    arguments[3] = _core.Slopes(gradient, None)
+    with pytest.raises(ValueError, match="Newton steps"):
+        _core.approach_leaves(*arguments, kernels.raw.copy(), None, 1)
+
+
+class LossKernels(Kernels):
+    """The same with slopes of the logistic loss, which finds its way along the path by itself."""
+
+    def __init__(self, rng, n_rows, depth, *, weighted):
+        super().__init__(rng, n_rows, depth, 1, weighted=weighted)
+        self.y = (rng.random(n_rows) < 0.3) * 1.0
+        self.loss = _core.Slopes("logistic", (0.0, 0.0), self.y, self.raw, True)
+
+    def at(self, path):
+        p = expit(self.raw + path[0][self.leaf].T)
+        return p - self.y, p * (1 - p)
+
+    def start(self):
+        return (
+            _core.Workspace(),
+            self.rows,
+            _core.Structure(*self.splits),
+            self.loss,
+            1.0,
+            (1.0, 0.25),
+        )
+
+    def look(self, path, *, step=0, every=1, n_threads=1):
+        arguments = 1.5, 1, step, every, self.raw, path, None, None, n_threads
+        _core.approach_leaves(*self.start(), *arguments)
+
+    def end(self, path, n_threads=1):
+        raw, values = self.raw.copy(), np.full((self.n_leaves, 1), np.nan)
+        _core.fit_leaves(
+            *self.start(), 0.3, 2.0, 1.0, 1.5, np.zeros(1), 1, 2, path, raw, values, None, n_threads
+        )
+        return values
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("depth", [2, 9])
+def test_a_loss_is_evaluated_where_the_path_has_come_to(depth, weighted):
+    kernels = LossKernels(np.random.default_rng(depth), 3_000, depth, weighted=weighted)
+    facts = kernels.leaf, kernels.n_leaves
+    path = reference_leaves.start_path(kernels.n_leaves, 1)
+    expected = path.copy()
+    for _ in range(3):
+        kernels.look(path)
+        slopes = kernels.at(expected)
+        expected = reference_leaves.approach(*facts, *slopes, kernels.weight, 1.5, expected)
+        np.testing.assert_allclose(path, expected, rtol=1e-8, atol=1e-10)
+    slopes = kernels.at(expected)
+    twin = reference_leaves.leaf_values(
+        *facts, *slopes, kernels.weight, 0.3, 2.0, 1.5, 1, 2, expected
+    )
+    np.testing.assert_allclose(kernels.end(path), twin, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("every", [2, 3, 7])
+@pytest.mark.parametrize(("step", "depth"), [(0, 5), (5, 5), (5, 9)])
+def test_a_step_on_part_of_the_rows_is_one_on_those_alone(every, weighted, step, depth):
+    n_rows = 40_300
+    kernels = LossKernels(np.random.default_rng(every), n_rows, depth, weighted=weighted)
+    path = reference_leaves.start_path(kernels.n_leaves, 1)
+    kernels.look(path)
+    first = path.copy()
+    kernels.look(path, step=step, every=every)
+    part = reference_leaves.part_of_rows(n_rows, every, step)
+    expected = reference_leaves.approach_on_part(
+        kernels.leaf, kernels.n_leaves, *kernels.at(first), kernels.weight, 1.5, first, part
+    )
+    np.testing.assert_allclose(path, expected, rtol=1e-8, atol=1e-10)
+    stayed = path[0, :, 0] == first[0, :, 0]
+    assert stayed.any()
+    assert not stayed.all()
+    for n_threads in (2, 3, 8):
+        again = first.copy()
+        kernels.look(again, step=step, every=every, n_threads=n_threads)
+        assert np.array_equal(again, path)
+
+
+def test_part_of_the_rows_is_for_losses_alone():
+    kernels = LossKernels(np.random.default_rng(0), 50, 2, weighted=False)
+    path = reference_leaves.start_path(4, 1)
+    for every in (0, -1):
+        with pytest.raises(ValueError, match="every must be 1 or more"):
+            kernels.look(path, every=every)
+    arguments = [*kernels.start(), 1.5, 1, 2, 2, kernels.raw, path, kernels.raw.copy(), None, 1]
+    with pytest.raises(ValueError, match="1 with ahead or gains"):
+        _core.approach_leaves(*arguments)
+    arguments[12:14] = None, np.empty(2)
+    with pytest.raises(ValueError, match="1 with ahead or gains"):
+        _core.approach_leaves(*arguments)
+    arguments[3] = _core.Slopes(*kernels.slopes())
+    arguments[12:14] = None, None
+    with pytest.raises(ValueError, match="None beside a loss"):
+        _core.approach_leaves(*arguments)

@@ -21,7 +21,7 @@ REPOSITORY = Path(__file__).parent.parent
 FLOORS = [
     {"cli", "experiments", "plots"},
     {"estimators"},
-    {"archive", "boosting", "model", "posterior", "settings", "uncertainty"},
+    {"archive", "boosting", "chain", "model", "posterior", "settings", "uncertainty"},
     {"callbacks", "ensemble", "leaves", "losses", "metrics", "samplers", "structure"},
     {"training_set"},
     {"bins", "bundles", "categories"},
@@ -34,6 +34,7 @@ DOORS = {
     ("cli", "experiments"),
     ("experiments", "plots"),
     ("archive", "model"),
+    ("boosting", "chain"),
     ("callbacks", "ensemble"),
     ("callbacks", "losses"),
     ("callbacks", "metrics"),

@@ -10,9 +10,10 @@ from scipy.special import expit
 import reference_leaves
 import sglb
 from law import FixedStructure
-from sglb import SGLBClassifier, SGLBRegressor, boosting
+from sglb import SGLBClassifier, SGLBRegressor, chain
 from sglb.bins import Bins
-from sglb.boosting import PART_ROWS, STORED_ROWS, boost
+from sglb.boosting import boost
+from sglb.chain import PART_ROWS, STORED_ROWS
 from sglb.ensemble import Ensemble
 from sglb.errors import StepTooLong
 from sglb.leaves import LeafRule
@@ -57,10 +58,10 @@ class Case:
 
     def one_tree(self, *arguments, **options):
         """The leaf values of the first tree, and the leaf of each row."""
-        chain = self.run(*arguments, **options)
-        structure = chain.structure(0)
+        ensemble = self.run(*arguments, **options)
+        structure = ensemble.structure(0)
         leaf = reference_leaves.leaf_indices(self.rows.code_columns, *structure)
-        return chain.values[0, : structure.n_leaves, 0], leaf
+        return ensemble.values[0, : structure.n_leaves, 0], leaf
 
     def slopes(self, leaf, value):
         p = expit(self.offset + value[leaf])
@@ -122,9 +123,9 @@ def test_no_leaf_is_the_worse_for_steps_on_part_of_the_rows(monkeypatch, positiv
     the least that it must; where it knows less, of rare positives, a leaf takes two steps.
     """
     case = Case(60_000, positive=positive, offset=offset)
-    monkeypatch.setattr(boosting, "PART_ROWS", 60_000)
+    monkeypatch.setattr(chain, "PART_ROWS", 60_000)
     two, exact = (case.one_tree(n_steps, l2=l2)[0] for n_steps in (2, 20))
-    monkeypatch.setattr(boosting, "PART_ROWS", 6_000)
+    monkeypatch.setattr(chain, "PART_ROWS", 6_000)
     part = case.one_tree(20, l2=l2)[0]
     assert (np.abs(part - exact) <= np.maximum(np.abs(two - exact), 0.25**2)).all()
     if (positive, offset) == (0.1, 0.0):  # where two steps are far from enough
@@ -142,7 +143,7 @@ def test_noise_is_that_of_one_step(n_rows, monkeypatch):
     """Later steps must not pull the leaves back, nor measure the noise where they have come to, nor
     on a part of the rows.
     """
-    monkeypatch.setattr(boosting, "PART_ROWS", 5_000)
+    monkeypatch.setattr(chain, "PART_ROWS", 5_000)
     case, sigma, n_draws = Case(n_rows, positive=0.05), 0.5, 200
     quiet, leaf = case.one_tree(3)
     rule = FixedStructure(case.run(3).structure(0))
@@ -175,7 +176,7 @@ def test_a_chain_goes_on_as_if_it_had_not_stopped():
 @pytest.mark.parametrize("n_rows", [1_000, STORED_ROWS + 1])
 def test_gains_are_those_of_the_first_step(n_rows, monkeypatch):
     """What a split is worth is seen at the start, not where the leaves are almost right."""
-    monkeypatch.setattr(boosting, "PART_ROWS", 5_000)
+    monkeypatch.setattr(chain, "PART_ROWS", 5_000)
     case = Case(n_rows)
     assert np.array_equal(case.run(1).arrays()["gains"], case.run(3).arrays()["gains"])
 
@@ -256,13 +257,13 @@ def test_a_step_to_where_the_loss_is_not_finite_is_named():
 
     X, _ = table(500)
     y = np.full(500, 1000.0) + X[:, 0]
-    chain = {**SMALL, "n_estimators": 2, "learning_rate": 1e-3, "leaf_method": "newton"}
-    SGLBRegressor(**chain, loss=Counts(), init="zero").fit(X, y)
+    options = {**SMALL, "n_estimators": 2, "learning_rate": 1e-3, "leaf_method": "newton"}
+    SGLBRegressor(**options, loss=Counts(), init="zero").fit(X, y)
     with (
         np.errstate(over="ignore"),
         pytest.raises(StepTooLong, match=r"leaf_steps=2: at step 0 .* use leaf_steps=1"),
     ):
-        SGLBRegressor(**chain, loss=Counts(), init="zero", leaf_steps=2).fit(X, y)
+        SGLBRegressor(**options, loss=Counts(), init="zero", leaf_steps=2).fit(X, y)
 
 
 def test_estimators_refuse_several_steps_before_the_work():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sglb import _core, boosting
+from sglb import _core, chain
 from sglb.bins import Bins
 from sglb.boosting import boost
 from sglb.ensemble import Ensemble
@@ -80,11 +80,11 @@ def test_a_chain_of_many_rows_takes_the_steps_of_a_stored_one(loss, method, monk
     rows = TrainingSet.build(bins.encode(X), bins.n_codes, y)
     chains = []
     for stored in (0, 10**9):
-        monkeypatch.setattr(boosting, "STORED_ROWS", stored)
-        chain = Ensemble(bins, 2, np.zeros(loss.n_outputs))
+        monkeypatch.setattr(chain, "STORED_ROWS", stored)
+        ensemble = Ensemble(bins, 2, np.zeros(loss.n_outputs))
         sampler = Langevin(0.1, 1e-3, 0.1, subsample=0.8)
-        boost(rows, loss, sampler, GreedySearch(2), LeafRule(method), chain, n_steps=5, seed=1)
-        chains.append(chain.arrays())
+        boost(rows, loss, sampler, GreedySearch(2), LeafRule(method), ensemble, n_steps=5, seed=1)
+        chains.append(ensemble.arrays())
     for name in ("features", "lows", "highs"):
         assert np.array_equal(chains[0][name], chains[1][name])
     np.testing.assert_allclose(chains[0]["values"], chains[1]["values"], rtol=1e-9, atol=1e-12)

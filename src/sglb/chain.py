@@ -1,0 +1,201 @@
+"""The state of a chain: raw scores of the training rows, slopes of the loss there, leaf values.
+
+Several leaf steps a tree are a path: each but the last only says where the next one is taken, and
+the chain moves with the last.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sglb import _core
+from sglb.callbacks import Moment
+from sglb.ensemble import Ensemble
+from sglb.errors import ChainDiverged, NonFiniteGradient, StepTooLong
+from sglb.leaves import LeafRule
+from sglb.losses import Loss
+from sglb.samplers import Move
+from sglb.structure import Structure
+from sglb.training_set import TrainingSet
+
+Floats = NDArray[np.float64]
+
+# Beyond this many rows gradients do not stay in a cache between the two times that a step reads
+# them; a loss of bounded gradient is then evaluated where it is needed instead of stored.
+STORED_ROWS = 50_000
+# Leaf steps between the first and the last look at about so many rows: they only have to come near
+# enough for the last one, on all rows. With a third of it the loss was worse, on a million rows.
+PART_ROWS = 150_000
+# They end when none is longer than this share of the largest leaf value, which is less than a part
+# of the rows can tell.
+ARRIVED = 0.005
+
+
+def _farthest(values: Floats) -> float:
+    return float(np.abs(values).max())
+
+
+class SlopesAt:
+    """First and second derivatives of the loss at raw scores that change."""
+
+    def __init__(
+        self, raw: Floats, training_set: TrainingSet, loss: Loss, *, newton: bool, n_threads: int
+    ) -> None:
+        self.raw = raw
+        self._n_threads = n_threads
+        slopes, refresh = None, None
+        bounded = loss.lipschitz is not None and (loss.smoothness is not None or not newton)
+        if bounded and training_set.n_rows > STORED_ROWS:
+            slopes = loss.slopes(training_set.y, raw, newton=newton)
+        if slopes is None:
+            gradient = np.empty_like(raw)
+            hessian = np.empty_like(raw) if newton else None
+            slopes, refresh = loss.stored_slopes(training_set.y, raw, gradient, hessian)
+        self.slopes = slopes
+        self._refresh = refresh
+        self._bounds = loss.lipschitz or math.inf, loss.smoothness or 0.0
+
+    @property
+    def stored(self) -> bool:
+        """Whether slopes are kept in arrays, rather than evaluated where they are needed."""
+        return self._refresh is not None
+
+    def update(self, move: Move, step: int) -> tuple[float, float]:
+        """Make the slopes those of the current raw scores; return bounds of the gradients' estimate
+        and of the second derivatives.
+        """
+        largest, curvature = self._bounds
+        try:
+            if self._refresh is not None:
+                largest, curvature = self._refresh(self._n_threads)
+        except NonFiniteGradient as error:
+            raise NonFiniteGradient(error.row, error.output, step) from error
+        if not math.isfinite(largest):
+            raise ChainDiverged(step)
+        return largest / move.subsample, curvature
+
+
+class Chain:
+    """The state of a chain: raw scores of the training rows, and what the next step needs."""
+
+    def __init__(
+        self,
+        training_set: TrainingSet,
+        loss: Loss,
+        leaves: LeafRule,
+        ensemble: Ensemble,
+        *,
+        seed: int,
+        n_threads: int,
+    ) -> None:
+        self.training_set = training_set
+        self.loss = loss
+        self.leaves = leaves
+        self.ensemble = ensemble
+        self.seed = seed
+        self.n_threads = n_threads
+        self.raw = ensemble.replay(training_set.code_columns, n_threads)
+        self._workspace = _core.Workspace()
+        here = self._slopes_at(self.raw)
+        self.slopes = here.slopes
+        self.estimate_gradient = here.update
+        # Between the steps of one tree slopes are wanted where the leaves have come to. A loss that
+        # is evaluated when needed finds its way there by itself.
+        look_ahead = leaves.steps > 1 and here.stored
+        self._ahead = self._slopes_at(np.empty_like(self.raw)) if look_ahead else here
+        self._every = 1 if here.stored else max(1, training_set.n_rows // PART_ROWS)
+
+    def _slopes_at(self, raw: Floats) -> SlopesAt:
+        newton = self.leaves.method == "newton"
+        return SlopesAt(raw, self.training_set, self.loss, newton=newton, n_threads=self.n_threads)
+
+    def fit_leaves(
+        self, structure: Structure, largest: tuple[float, float], move: Move, step: int
+    ) -> tuple[Floats, Floats]:
+        """Draw the leaf values of a structure and take the step: f <- shrink f + tree.
+
+        Returns the values (2^depth, n_outputs) and what each split gained (depth,).
+        """
+        values = np.empty((structure.n_leaves, len(self.raw)))
+        gains = np.empty(structure.depth)
+        slopes, path = self.slopes, None
+        if self.leaves.steps > 1:
+            path, largest = self._approach(structure, largest, move, step, gains)
+            slopes = self._ahead.slopes
+        _core.fit_leaves(
+            self._workspace,
+            self.training_set.core,
+            structure,
+            slopes,
+            move.subsample,
+            largest,
+            move.learning_rate,
+            move.noise,
+            move.shrink,
+            self.leaves.l2,
+            self.ensemble.offset,
+            self.seed,
+            step,
+            path,
+            self.raw,
+            values,
+            gains if path is None else None,
+            self.n_threads,
+        )
+        return values, gains
+
+    def _approach(
+        self,
+        structure: Structure,
+        largest: tuple[float, float],
+        move: Move,
+        step: int,
+        gains: Floats,
+    ) -> tuple[Floats, tuple[float, float]]:
+        """Take all leaf steps but the last; return where they lead, and bounds of slopes there."""
+        path = np.zeros((3, structure.n_leaves, len(self.raw)))
+        path[1] = np.inf
+        ahead, slopes, first = self._ahead, self.slopes, path
+        for number in range(self.leaves.steps - 1):
+            before = path[0].copy()
+            _core.approach_leaves(
+                self._workspace,
+                self.training_set.core,
+                structure,
+                slopes,
+                move.subsample,
+                largest,
+                self.leaves.l2,
+                self.seed,
+                step,
+                1 if number == 0 else self._every,
+                self.raw,
+                path,
+                ahead.raw if ahead.stored else None,
+                gains if number == 0 else None,
+                self.n_threads,
+            )
+            slopes = ahead.slopes
+            try:
+                largest = ahead.update(move, step)
+            except (NonFiniteGradient, ChainDiverged) as error:
+                raise StepTooLong(self.leaves.steps, step) from error
+            if number == 0:
+                first = path.copy()
+            elif self._every > 1 and _farthest(path[0] - before) < ARRIVED * _farthest(path[0]):
+                break
+        if self._every > 1:
+            # Steps on a part of the rows end at its own minimum, the last of them next to nothing.
+            # The one on all rows that follows may take back all of them.
+            way = np.abs(path[0] - first[0])
+            path[1] = np.where(way > 0.0, 2.0 * (way + np.abs(first[1])), first[1])
+        return path, largest
+
+    def moment(
+        self, step: int, structure: Structure | None, values: Floats | None, shrink: float
+    ) -> Moment:
+        """Describe the chain after `step` steps for callbacks."""
+        return Moment(
+            step, self.ensemble, structure, values, shrink, self.raw, self.loss, self.training_set
+        )

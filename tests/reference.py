@@ -78,14 +78,19 @@ def draw_rows(gradient, weight, sigma, begin, end, n, seed, step):
 
     a = w sqrt(|g|^2 + K sigma^2 / w + floor^2), weights in units; floor is the mean |g| and mu
     makes the chances add up to n, both on evenly spaced pairs of up to 1024 candidates. Of many
-    rows only 2 n are candidates, one from each equal stretch.
+    rows only 2 n are candidates, one from each equal stretch. Where all rows are candidates each
+    has a word, else two.
     """
     unit_weight = weight_facts(weight, gradient.shape[1]).unit
     n_rows = end - begin
     n_candidates = min(n_rows, 2 * n)
-    pairs = words(seed, step, ROWS, 0, 0, (n_candidates + 1) // 2).reshape(-1, 2)[:n_candidates]
-    point, coin = pairs[:, 0], unit(pairs[:, 1])
-    candidates = begin + stretch_points(n_rows, point).astype(np.int64)
+    if n_candidates == gradient.shape[1]:
+        coin = unit(words(seed, step, ROWS, 0, 0, (n_rows + 3) // 4).reshape(-1)[:n_rows])
+        candidates = np.arange(n_rows)
+    else:
+        pairs = words(seed, step, ROWS, 0, 0, (n_candidates + 1) // 2).reshape(-1, 2)
+        point, coin = pairs[:n_candidates, 0], unit(pairs[:n_candidates, 1])
+        candidates = begin + stretch_points(n_rows, point).astype(np.int64)
     squares = np.zeros(n_candidates)
     for k in range(len(gradient)):
         squares += gradient[k, candidates] ** 2
@@ -94,35 +99,40 @@ def draw_rows(gradient, weight, sigma, begin, end, n, seed, step):
     n_pilot = min(n_candidates, 1024)
     pilot = np.arange(n_pilot)
     pilot = pilot // 2 * 2 * (n_candidates // n_pilot) + pilot % 2
-    total, heavy = 0.0, 0.0  # one after the other, as the kernel adds
-    for i in pilot.tolist():
-        total += w[i] * math.sqrt(squares[i])
-        heavy += w[i]
+    total, heavy = sum_of_eight(w[pilot] * np.sqrt(squares[pilot])), sum_of_eight(w[pilot])
     floor = total / heavy if heavy > 0.0 else 0.0
     if floor == 0.0 and noise == 0.0:
         floor = 1.0
     reach = np.sqrt(w * (w * (squares + floor * floor) + noise))
-    mu = find_mu(reach[pilot].tolist(), n * n_pilot / n_candidates)
-    chance = np.minimum(1.0, reach / mu)
-    drawn = coin < chance
+    mu = find_mu(reach[pilot], n * n_pilot / n_candidates)
+    drawn = coin < np.minimum(1.0, reach * (1.0 / mu))
     with np.errstate(divide="ignore"):
-        lift = 1.0 / chance
+        lift = np.maximum(1.0, mu / reach)
     rows = candidates[drawn].astype(np.uint32)
     return Draw(rows, lift[drawn], mu, floor, n_candidates / n_rows)
 
 
+def sum_of_eight(values):
+    """Every eighth value is added one after the other, then the eight sums are: as the kernel."""
+    lanes = np.zeros(8)
+    for row in np.pad(values, (0, -len(values) % 8)).reshape(-1, 8):
+        lanes += row
+    total = 0.0
+    for lane in lanes.tolist():
+        total += lane
+    return total
+
+
 def find_mu(reach, wanted):
     """The mu for which min(1, a / mu) add up to `wanted`, after at most four rounds."""
-    mu = 0.0
-    for attempt in range(4):
-        sure = [attempt > 0 and a >= mu for a in reach]
-        rest = 0.0
-        for a, is_sure in zip(reach, sure, strict=True):
-            rest += 0.0 if is_sure else a
-        if not rest > 0.0 or not wanted > sum(sure):
+    mu = math.inf
+    for _ in range(4):
+        sure = reach >= mu
+        rest = sum_of_eight(np.where(sure, 0.0, reach))
+        if not rest > 0.0 or not wanted > sure.sum():
             break
-        mu = rest / (wanted - sum(sure))
-    return mu if mu > 0.0 else 1.0
+        mu = rest / (wanted - sure.sum())
+    return mu if math.isfinite(mu) else 1.0
 
 
 class Bounds(NamedTuple):
@@ -167,9 +177,8 @@ def quantise_scales(n, sigma, bounds, newton, weighted, facts):
     return Scales(gradient, mass, gradient == fine)
 
 
-def drawn_scales(draw, sigma, bounds, newton, weighted, facts):
+def drawn_scales(draw, n, sigma, bounds, newton, weighted, facts):
     """The same for drawn rows: lift * sqrt((w g)^2 + w s^2 + (w floor)^2) = mu, or lift = 1."""
-    n = max(len(draw.rows), 1)
     heaviest = facts.largest if weighted else 1.0
     s = sigma / math.sqrt(facts.unit)
     bend = bounds.hessian if newton else 1.0
@@ -187,13 +196,14 @@ def drawn_scales(draw, sigma, bounds, newton, weighted, facts):
         )
 
 
-def quantise(gradient, hessian, weight, draw, sigma, bounds, seed, step):
+def quantise(gradient, hessian, weight, draw, sigma, bounds, seed, step, n_looked_at=None):
     """Words (K, n) of round(scale w (g + sigma / sqrt(w) zeta)) << 32 + round(mass_scale w h).
 
     h is 1 without `hessian`. Fine scales round a row's gradient and second derivative to the
     nearest integer before its weight multiplies it, as repetition would; coarse ones round a
     gradient up with the probability of the fractional part. A row of positive weight has mass at
-    least 1. Returns also what a weighted gradient and a mass are multiplied with.
+    least 1. Returns also what a weighted gradient and a mass are multiplied with. Scales of drawn
+    rows leave room for `n_looked_at` of them, or for as many as were drawn.
     """
     n_outputs, n_rows = gradient.shape
     facts = weight_facts(weight, n_rows)
@@ -202,7 +212,8 @@ def quantise(gradient, hessian, weight, draw, sigma, bounds, seed, step):
     if draw is None or draw.lift is None:
         scales = quantise_scales(len(rows), sigma, bounds, newton, weighted, facts)
     else:
-        scales = drawn_scales(draw, sigma, bounds, newton, weighted, facts)
+        n = n_looked_at or max(len(rows), 1)
+        scales = drawn_scales(draw, n, sigma, bounds, newton, weighted, facts)
     w = weight[rows] / facts.unit if weighted else np.ones(len(rows))
     lifted = w if draw is None or draw.lift is None else w * draw.lift
     noise = sigma / math.sqrt(facts.unit)
@@ -371,9 +382,17 @@ def grow(columns, n_codes, kinds, gradient, hessian, weight, bounds, sigma, grow
     if n < n_rows:
         draw = draw_rows(gradient, weight, sigma, begin, begin + n_rows, n, *where)
     share = draw.share / growth.n_copies
-    packed, (_, mass_scale) = quantise(gradient, hessian, weight, draw, sigma, bounds, *where)
+    looked_at_all = n < n_rows and share == 1.0
+    n_looked_at = n_rows if looked_at_all else None
+    packed, (_, mass_scale) = quantise(
+        gradient, hessian, weight, draw, sigma, bounds, *where, n_looked_at
+    )
     if growth.structure_outputs is not None and growth.structure_outputs < len(packed):
-        packed = packed[draw_outputs(packed, growth.structure_outputs, *where)]
+        words = packed
+        if looked_at_all:
+            words = np.zeros_like(gradient, dtype=np.int64)
+            words[:, draw.rows] = packed
+        packed = packed[draw_outputs(words, growth.structure_outputs, *where)]
     return search(
         to_rows(columns)[draw.rows],
         n_codes,

@@ -54,6 +54,28 @@ def test_growing_equals_its_twin(
     assert_same(found, expected)
 
 
+@pytest.mark.parametrize("structure_rows", [1000, 3000, 5999])
+@pytest.mark.parametrize("n_outputs", [1, 3])
+def test_growing_on_a_sample_of_many_rows_equals_its_twin(structure_rows, n_outputs):
+    # Enough rows for sums to limit the scales, and for outputs to be drawn by some of the rows.
+    rng = np.random.default_rng(structure_rows + n_outputs)
+    n_codes = [5, 2, 9, 33, 7]
+    columns, kinds = make_kinds(rng, 6000, n_codes)
+    gradient = rng.standard_t(3, size=(n_outputs, 6000))
+    hessian = rng.uniform(size=gradient.shape)
+    growth = reference.Growth(4, 1.0, structure_rows, 0.5, 1, 2)
+    for n_threads in THREADS:
+        for step in range(5):
+            found = Search(4, n_threads).grow(
+                columns, n_codes, kinds, (gradient, hessian), None, 0.3, growth, 1, step
+            )
+            bounds = bounds_of(gradient, hessian)
+            expected = reference.grow(
+                columns, n_codes, kinds, gradient, hessian, None, bounds, 0.3, growth, 1, step
+            )
+            assert_same(found, expected)
+
+
 def test_newton_scores_prefer_flat_rows():
     # Both features part the gradient alike; the second gathers the rows of little curvature.
     columns = np.array([[1, 2, 1, 2], [1, 1, 2, 2]], dtype=np.uint8)

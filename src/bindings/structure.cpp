@@ -72,6 +72,7 @@ std::tuple<Owned<uint32_t>, Owned<double>, double, double, double> py_draw_rows(
                    step},
                   draw, n_threads);
     }
+    if (draw.dense) std::erase(draw.lift, 0.0);
     return {owned(draw.rows), owned(draw.lift), draw.mu, draw.floor, draw.share};
 }
 
@@ -118,9 +119,11 @@ StructureObject py_search(Workspace& workspace, In<uint8_t, 2> code_rows, In<int
     check_rows(rows, code_rows.shape(0));
     const SearchInput input{codes_of(code_rows, n_codes, kinds),
                             packed.data(),
-                            pointer(rows),
                             length(packed, 1),
                             length(packed, 0),
+                            pointer(rows),
+                            length(packed, 1),
+                            !rows,
                             {max_depth, l2, random_strength, seed, step}};
     StructureObject found;
     nb::gil_scoped_release release;

@@ -8,7 +8,8 @@
 namespace sglb {
 namespace {
 
-// The rows to search on: all there are, all of the range, or a draw.
+// The rows to search on: all there are, all of the range, or a draw; where all were looked at for
+// it, those that were not drawn stand for none.
 StructureRows choose_rows(const GrowInput& in, Draw& draw, int n_threads) {
     const int64_t n_rows = in.end - in.begin;
     if (in.n_structure_rows >= n_rows) {
@@ -20,6 +21,7 @@ StructureRows choose_rows(const GrowInput& in, Draw& draw, int n_threads) {
     draw_rows({in.slopes, in.sample, in.weights, in.sigma, in.begin, in.end, in.n_structure_rows,
                in.rule.seed, in.rule.step},
               draw, n_threads);
+    if (draw.dense) return {nullptr, draw.lift.data(), n_rows, draw.mu, draw.floor};
     return {draw.rows.data(), draw.lift.data(), static_cast<int64_t>(draw.rows.size()), draw.mu,
             draw.floor};
 }
@@ -29,6 +31,7 @@ StructureRows choose_rows(const GrowInput& in, Draw& draw, int n_threads) {
 int grow(const GrowInput& in, Workspace& workspace, Split* splits, int n_threads) {
     if (in.begin >= in.end || in.n_structure_rows == 0) return 0;
     workspace.draw.share = 1.0;
+    workspace.draw.dense = false;
     const StructureRows rows = choose_rows(in, workspace.draw, n_threads);
     QuantiseInput input{in.slopes,    in.sample,           in.weights,         rows,
                         in.sigma,     in.largest_gradient, in.largest_hessian, in.newton,
@@ -45,8 +48,14 @@ int grow(const GrowInput& in, Workspace& workspace, Split* splits, int n_threads
                          static_cast<double>(in.slopes.n_rows) * workspace.draw.share;
     SearchRule scaled = in.rule;
     scaled.l2 = in.rule.l2 / scales.unit * scales.mass * share;
-    return search({in.codes, workspace.words.data(), rows.rows, rows.n, input.n_words(), scaled},
-                  workspace, splits, n_threads);
+    SearchInput found{
+        in.codes, workspace.words.data(), rows.n, input.n_words(), rows.rows, rows.n, !rows.rows,
+        scaled};
+    if (workspace.draw.dense) {
+        found.rows = workspace.draw.rows.data();
+        found.n = static_cast<int64_t>(workspace.draw.rows.size());
+    }
+    return search(found, workspace, splits, n_threads);
 }
 
 }  // namespace sglb

@@ -16,7 +16,8 @@ constexpr int most_chunks = 8;
 
 }  // namespace
 
-LeafRows::LeafRows(int64_t n_rows, int64_t most_leaves, Workspace& workspace, int n_threads)
+LeafRows::LeafRows(int64_t n_rows, const uint32_t* rows, int64_t most_leaves, Workspace& workspace,
+                   int n_threads)
     : most_leaves_(most_leaves),
       n_chunks_(n_rows < serial_rows ? 1 : std::min(most_chunks, n_threads)),
       n_threads_(n_rows < serial_rows ? 1 : n_threads),
@@ -25,7 +26,10 @@ LeafRows::LeafRows(int64_t n_rows, int64_t most_leaves, Workspace& workspace, in
     ws_.order.resize(static_cast<size_t>(n_rows));
     ws_.other_order.resize(static_cast<size_t>(n_rows));
     ws_.bits.resize(static_cast<size_t>(n_rows));
-    std::iota(ws_.order.begin(), ws_.order.end(), uint32_t{0});
+    if (rows)
+        std::copy_n(rows, n_rows, ws_.order.data());
+    else
+        std::iota(ws_.order.begin(), ws_.order.end(), uint32_t{0});
     for (int64_t c = 0; c < n_chunks_; ++c) {
         const int64_t begin = n_rows * c / n_chunks_;
         place(c, 0) = {begin, n_rows * (c + 1) / n_chunks_ - begin};

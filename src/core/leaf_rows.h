@@ -25,8 +25,9 @@ struct CodeColumn {
 
 class LeafRows {
   public:
-    // All rows in leaf 0.
-    LeafRows(int64_t n_rows, int64_t most_leaves, Workspace& workspace, int n_threads);
+    // All rows in leaf 0: those listed, or 0 .. n_rows - 1.
+    LeafRows(int64_t n_rows, const uint32_t* rows, int64_t most_leaves, Workspace& workspace,
+             int n_threads);
 
     int64_t n_chunks() const { return n_chunks_; }
     const uint32_t* order() const { return ws_.order.data(); }

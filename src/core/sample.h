@@ -52,6 +52,9 @@ struct DrawInput {
 struct Draw {
     std::vector<uint32_t> rows;
     std::vector<double> lift;
+    // All rows were looked at: `lift` has all of them, 0 for those that were not drawn. Then
+    // nothing needs to be moved together, which costs as much as it saves.
+    bool dense = false;
     double mu = 1.0, floor = 1.0;  // in units of weight times gradient, and of gradient
     double share = 1.0;            // of the rows that were looked at
     // Scratch of the drawing.

@@ -65,7 +65,7 @@ class Search {
           ws_(workspace),
           n_threads_(n_threads),
           n_leaves_(int64_t{1} << std::max(0, input.rule.max_depth - 1)),
-          rows_(input.n, n_leaves_, workspace, n_threads) {
+          rows_(input.n, input.by_row ? input.rows : nullptr, n_leaves_, workspace, n_threads) {
         n_groups_ = in_.codes.stride / group_features;
         n_panels_ = (n_groups_ + panel_groups - 1) / panel_groups;
         width_ = *std::max_element(in_.codes.n_codes, in_.codes.n_codes + in_.codes.n_features);
@@ -90,7 +90,7 @@ class Search {
         codes_ = in_.codes.rows;
         stride_ = in_.codes.stride;
         panel_size_ = panel_groups * group_features;
-        if (in_.rows) compact();
+        if (!in_.by_row) compact();
         const int64_t level = n_groups_ * group_size_ * in_.n_outputs;
         kept_leaves_ = 1;
         while (kept_leaves_ * 2 <= n_leaves_ &&
@@ -135,10 +135,9 @@ class Search {
         return codes_ + feature / panel * panel_size_ + feature % panel;
     }
 
-    // A feature's codes of the rows searched on; side by side if these are all there are, which
-    // takes fewer lines of cache.
+    // A feature's codes; side by side where they are at hand, which takes fewer lines of cache.
     CodeColumn column(int64_t feature) const {
-        if (in_.codes.columns && !in_.rows) return {in_.codes.columns + feature * in_.n, 1};
+        if (in_.codes.columns && in_.by_row) return {in_.codes.columns + feature * in_.n_words, 1};
         return {codes_of(feature), stride_};
     }
 
@@ -166,15 +165,15 @@ class Search {
         for (int64_t at = 0; at < rows.count; at += block)
             for (int64_t group = groups.first; group < groups.last; ++group)
                 build_histogram(
-                    {codes_of(group * group_features), stride_, in_.n * stride_ > near_bytes},
-                    rows_.order() + rows.begin + at, in_.packed + output * in_.n,
+                    {codes_of(group * group_features), stride_, in_.n_words * stride_ > near_bytes},
+                    rows_.order() + rows.begin + at, in_.packed + output * in_.n_words,
                     std::min(block, rows.count - at), features_of(group) <= 4, place(group));
     }
 
     // sqrt(sum of squared gradients / sum of weights): what random_strength is relative to.
     double gradient_scale() const {
         int64_t squares = 0, weight = 0;
-        for (int64_t i = 0; i < in_.n * in_.n_outputs; ++i) {
+        for (int64_t i = 0; i < in_.n_words * in_.n_outputs; ++i) {
             const int64_t q = in_.packed[i] >> 32;
             squares += q * q;
             weight += in_.packed[i] & 0x7fffffff;

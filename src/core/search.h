@@ -40,10 +40,12 @@ struct SearchRule {
 
 struct SearchInput {
     Codes codes;
-    const int64_t* packed;  // [n_outputs * n]
-    const uint32_t* rows;   // [n] rows the words belong to, or null for 0 .. n-1
-    int64_t n;
+    const int64_t* packed;  // [n_outputs * n_words]
+    int64_t n_words;        // all rows have one, in their order, or those searched on, in theirs
     int64_t n_outputs;
+    const uint32_t* rows;  // [n] rows searched on, increasing, or null for all
+    int64_t n;
+    bool by_row;  // all rows have words
     SearchRule rule;
 };
 

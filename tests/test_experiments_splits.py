@@ -230,16 +230,20 @@ def test_long_chains_are_judged_at_round_numbers_and_at_the_end():
 
 def test_the_table_of_long_chains_prints_what_was_measured(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(catboost_sla, "installed", lambda: False)
+    monkeypatch.setenv("COLUMNS", "200")
     order = table_1.Order(
         2, 20, sweep_folds=0, catboost_folds=0, long_folds=3, long_steps=400, seed=5
     )
     table_1.run(tmp_path, order)
     printed = capsys.readouterr().out
     numbers = table_1.long_numbers(400)
-    result = synthetic.run(3, 400, methods=synthetic.LONG, seed=6, numbers=numbers)
+    result = synthetic.run(3, 400, methods=synthetic.long_methods(400), seed=6, numbers=numbers)
     against = result.training["sla + SGB"][:, -1]
     for name, training in result.training.items():
-        line = next(x for x in reversed(printed.splitlines()) if f" {name} " in x)
+        lines = reversed(printed.splitlines())
+        line = next(
+            line for line in lines if line.startswith("│") and line.split("│")[1].strip() == name
+        )
         assert f"{training[:, numbers.index(100)].mean():.4f}" in line
         assert f"{training[:, -1].mean():.4f}" in line
         assert f"{result.curves[name][:, -1].mean():.4f}" in line

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from sglb.experiments import catboost_sla, stumps, synthetic, table_1
+from sglb.experiments.cooled import Cooled
 from sglb.losses import Sla
 from sglb.samplers import Langevin, Move, Plain, Stochastic
 
@@ -174,3 +175,31 @@ def test_a_curve_has_the_loss_and_the_error_of_every_step(n_steps):
     training = 1 / (1 + np.exp(sides[0] * raws / synthetic.WIDTH))
     np.testing.assert_allclose(curve.training, training.mean(axis=1), rtol=1e-12)
     assert np.array_equal(curve.error, (sides[1] * test_raws <= 0).mean(axis=1))
+
+
+def test_a_cooled_chain_moves_as_langevin_boosting_does_at_the_temperature_of_the_step():
+    cooled = Cooled(0.1, (1.0, 0.01), (1e-2, 1e-6), n_steps=100, subsample=0.5)
+    for step, temperature, shrink_rate in (
+        (0, 1.0, 1e-2),
+        (50, 0.1, 1e-4),
+        (75, 10**-1.5, 1e-5),
+        (100, 0.01, 1e-6),
+        (1000, 0.01, 1e-6),
+    ):
+        move, expected = cooled.move(step), Langevin(0.1, temperature, shrink_rate, 0.5).move(0)
+        assert move.noise == pytest.approx(expected.noise, rel=1e-12)
+        assert 1.0 - move.shrink == pytest.approx(1.0 - expected.shrink, rel=1e-6)
+        assert (move.learning_rate, move.subsample) == (0.1, 0.5)
+
+
+def test_a_cooled_chain_ends_below_one_that_stays_hot():
+    temperatures, shrink_rates = synthetic.COOLING
+    cooled = Cooled(synthetic.RATE, temperatures, shrink_rates, 2000)
+    methods = (
+        synthetic.sglb("hot", temperatures[0], shrink_rate=shrink_rates[0]),
+        synthetic.Method("cooled", Sla(synthetic.WIDTH), cooled),
+    )
+    ends = synthetic.run(10, 2000, methods=methods, seed=3, numbers=[2000]).training
+    assert ends["cooled"].mean() < ends["hot"].mean()
+    # If cooling did nothing, one run in 100 would pass.
+    assert synthetic.paired_p_value(ends["cooled"][:, 0], ends["hot"][:, 0]) < 0.02

@@ -257,8 +257,8 @@ def _long(report: Report, folder: Path, order: Order) -> None:
     seed = order.seed + 1  # folds that had no part in the choice of temperatures
     with bar("long chains, folds", order.long_folds) as progress:
         result = synthetic.run(
-            order.long_folds, order.long_steps, methods=synthetic.LONG, seed=seed,
-            n_jobs=order.n_jobs, progress=progress, numbers=numbers,
+            order.long_folds, order.long_steps, methods=synthetic.long_methods(order.long_steps),
+            seed=seed, n_jobs=order.n_jobs, progress=progress, numbers=numbers,
         )  # fmt: skip
     shown = [number for number in numbers if f"{number}"[0] in "13" and number >= 100]
     shown += [] if order.long_steps in shown else [order.long_steps]

@@ -1,0 +1,32 @@
+"""SGLB that cools down: temperature and shrink rate fall from step to step, geometrically.
+
+At a fixed temperature the chain converges to a law, the flatter the higher the temperature; the
+lower it is, the longer a barrier keeps the chain. So the way to the global optimum is a temperature
+that starts high and falls slowly. The shrink rate falls with it, since it keeps scores small, and
+the smoothed 0-1 loss of small scores has few optima, but only large scores reach its infimum.
+"""
+
+from dataclasses import dataclass
+
+from sglb.samplers import Langevin, Move
+
+
+@dataclass(frozen=True)
+class Cooled:
+    """Langevin boosting from the first to the second of two temperatures and shrink rates in
+    `n_steps` steps, and on with the second ones.
+    """
+
+    learning_rate: float
+    temperatures: tuple[float, float]
+    shrink_rates: tuple[float, float]
+    n_steps: int
+    subsample: float = 1.0
+
+    def move(self, step: int) -> Move:
+        """Move as Langevin boosting does at the temperature of this step."""
+        way = min(1.0, step / self.n_steps)
+        temperature, shrink_rate = (
+            first * (last / first) ** way for first, last in (self.temperatures, self.shrink_rates)
+        )
+        return Langevin(self.learning_rate, temperature, shrink_rate, self.subsample).move(step)

@@ -306,6 +306,17 @@ def test_x_val_is_one_more_evaluation_set():
     assert list(both.evals_result_) == ["validation_0", "validation_1"]
 
 
+def test_one_evaluation_set_needs_no_list():
+    X, X_val, y, y_val = split(CANCER)
+    listed = SGLBClassifier(**FAST).fit(X, y, eval_set=[(X_val, y_val, np.ones(len(y_val)))])
+    bare = SGLBClassifier(**FAST).fit(X, y, eval_set=(X_val, y_val, np.ones(len(y_val))))
+    assert bare.evals_result_ == listed.evals_result_
+    several = SGLBClassifier(**FAST).fit(X, y, eval_set=((X, y), (X_val, y_val)))
+    assert list(several.evals_result_) == ["validation_0", "validation_1"]
+    with pytest.raises(ValueError, match=r"eval_set\[0\] must be \(X, y\)"):
+        SGLBClassifier(**FAST).fit(X, y, eval_set=(X_val,))
+
+
 def test_evaluation_labels_keep_their_meaning():
     X, y = CANCER
     labels = np.array(["no", "yes"])[y]

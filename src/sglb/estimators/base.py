@@ -101,7 +101,7 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
         y: Any,
         sample_weight: Any = None,
         *,
-        eval_set: Sequence[tuple[Any, ...]] | None = None,
+        eval_set: Sequence[tuple[Any, ...]] | tuple[Any, ...] | None = None,
         X_val: Any = None,
         y_val: Any = None,
         eval_metric: MetricSpec | Sequence[MetricSpec] | None = None,
@@ -109,8 +109,8 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
     ) -> Self:
         """Train a chain on X (n_rows, n_features) and y.
 
-        `sample_weight` are multiplicities: weight 2 is a row that is there twice. `eval_set` is a
-        list of (X, y) or (X, y, weight); X_val, y_val is one more such set. `eval_metric` is one
+        `sample_weight` are multiplicities: weight 2 is a row that is there twice. `eval_set` is
+        (X, y) or (X, y, weight), or a list of such; X_val, y_val is one more. `eval_metric` is one
         metric or several, a name or a function of (y, prediction); without it, the mean loss.
         Early stopping watches the first metric on the last set. `callbacks` look on after each
         step and may end the chain (`sglb.callbacks`).
@@ -191,11 +191,17 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
         raise NotImplementedError
 
     def _read_evaluation(
-        self, eval_set: Sequence[tuple[Any, ...]] | None, X_val: Any, y_val: Any, rows: Rows
+        self,
+        eval_set: Sequence[tuple[Any, ...]] | tuple[Any, ...] | None,
+        X_val: Any,
+        y_val: Any,
+        rows: Rows,
     ) -> list[tuple[Features, Floats, Floats | None]]:
         """Read the evaluation sets: features, target and weight of each."""
         if (X_val is None) != (y_val is None):
             raise ValueError("X_val and y_val go together; one of them is missing")
+        if isinstance(eval_set, tuple) and eval_set and not isinstance(eval_set[0], tuple | list):
+            eval_set = [eval_set]
         given = list(eval_set or ()) + ([] if X_val is None else [(X_val, y_val)])
         sets = []
         mask = rows.features.is_categorical

@@ -48,14 +48,14 @@ int grow(const GrowInput& in, Workspace& workspace, Split* splits, int n_threads
                          static_cast<double>(in.slopes.n_rows) * workspace.draw.share;
     SearchRule scaled = in.rule;
     scaled.l2 = in.rule.l2 / scales.unit * scales.mass * share;
-    SearchInput found{
+    SearchInput task{
         in.codes, workspace.words.data(), rows.n, input.n_words(), rows.rows, rows.n, !rows.rows,
         scaled};
     if (workspace.draw.dense) {
-        found.rows = workspace.draw.rows.data();
-        found.n = static_cast<int64_t>(workspace.draw.rows.size());
+        task.rows = workspace.draw.rows.data();
+        task.n = static_cast<int64_t>(workspace.draw.rows.size());
     }
-    return search(found, workspace, splits, n_threads);
+    return search(task, workspace, splits, n_threads);
 }
 
 }  // namespace sglb

@@ -69,8 +69,8 @@ SGLB_KERNEL void toss(const double* reach, const uint32_t* coin, int64_t n, doub
 // Two sums over n rows, a multiple of eight, in eight lanes: no addition waits for the one before.
 struct Sums {
     double first[8] = {}, second[8] = {};
-    double total(const double (&lanes)[8]) const { return std::accumulate(lanes, lanes + 8, 0.0); }
 };
+double total(const double (&lanes)[8]) { return std::accumulate(lanes, lanes + 8, 0.0); }
 
 // Of w |g| and of w.
 SGLB_KERNEL void add_gradients(const double* squares, const double* weight, int64_t n, Sums& sums) {
@@ -191,8 +191,8 @@ class Drawing {
         const int64_t whole = (n + 7) / 8 * 8;  // rows without weight change no sum
         Sums sums;
         add_gradients(squares, weights, whole, sums);
-        const double weight = sums.total(sums.second);
-        draw_.floor = weight > 0.0 ? sums.total(sums.first) / weight : 0.0;
+        const double weight = total(sums.second);
+        draw_.floor = weight > 0.0 ? total(sums.first) / weight : 0.0;
         // Without any gradient or noise all rows are alike.
         if (!(draw_.floor > 0.0) && !(noise_ > 0.0)) draw_.floor = 1.0;
         reach(squares, weights, whole, noise_, draw_.floor, reaches);
@@ -208,7 +208,7 @@ class Drawing {
         for (int round = 0; round < 4; ++round) {
             Sums sums;
             add_reaches(reaches, n, mu, sums);
-            const double sum = sums.total(sums.first), sure = sums.total(sums.second);
+            const double sum = total(sums.first), sure = total(sums.second);
             if (!(sum > 0.0) || !(wanted > sure)) break;
             mu = sum / (wanted - sure);
         }

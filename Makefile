@@ -23,7 +23,7 @@ lint: $(STAMPS)/lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/clang-format --dry-run --Werror $(wildcard src/core/* src/bindings/*)
+	$(BIN)/clang-format --dry-run --Werror $(wildcard src/core/* src/bindings/* benchmarks/kernels/*.cpp)
 
 bench: $(STAMPS)/bench
 	$(BIN)/python -m benchmarks $(BENCH)

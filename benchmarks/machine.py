@@ -114,10 +114,16 @@ def _memory():
 
 
 def commit():
-    """The working copy as Git names it."""
+    """The commit, and whether what runs differs from it; the pages that are written may."""
+    name = _git("rev-parse", "--short", "HEAD")
+    changed = _git("status", "--porcelain", "--untracked-files=no", "--", ".", ":!docs")
+    return f"{name or 'unknown'}{'-dirty' if changed else ''}"
+
+
+def _git(*arguments):
+    """What Git answers; nothing without Git or outside a repository."""
+    call = ["git", "-C", str(REPOSITORY), *arguments]
     try:
-        call = ["git", "-C", str(REPOSITORY), "describe", "--always", "--dirty"]
-        done = subprocess.run(call, capture_output=True, text=True)
+        return subprocess.run(call, capture_output=True, text=True).stdout.strip()
     except OSError:
-        return "unknown"
-    return done.stdout.strip() or "unknown"
+        return ""

@@ -24,7 +24,6 @@ from benchmarks.records import Records, Run
 from benchmarks.schedule import (
     QUICK_LIBRARIES,
     QUICK_PROBLEMS,
-    REPEATS,
     again,
     entrants,
     in_turn,
@@ -52,7 +51,7 @@ def parse(arguments):
     add("--quick", action="store_true", help="small problems, few libraries; under three minutes")
     add("--problems", help="comma-separated; without it, all")
     add("--libraries", help="comma-separated; without it, all that are installed")
-    add("--repeats", type=int, help="processes each (3, of slow ones fewer; quick 2)")
+    add("--repeats", type=int, help="processes each (3; of short fits 9, of slow ones fewer)")
     add("--threads", type=int, default=cores, help=f"of each library ({cores})")
     add("--write", action="store_true", help="put report and figure into the output folder")
     add("--output", type=Path, default=REPOSITORY / "docs", metavar="FOLDER", help="(docs)")
@@ -110,15 +109,16 @@ def run(options, records, console):
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, TimeElapsedColumn(), console=console) as progress:
         for place, name in enumerate(options.problems):
-            there = entrants(get_problem(name), options.libraries, records.results)
+            problem = get_problem(name)
+            there = entrants(problem, options.libraries, records.results)
             label = f"{name} ({place + 1} of {len(options.problems)})"
-            repeats = options.repeats or REPEATS
+            repeats = options.repeats or problem.repeats
             task = progress.add_task(label, total=repeats * len(there))
             spent, failed = dict.fromkeys(there, 0.0), set()
             for repeat in range(repeats):
                 for library in in_turn(there, repeat):
                     progress.update(task, description=f"{label}: {library}")
-                    if library not in failed and again(repeat, spent[library], options.repeats):
+                    if library not in failed and again(spent[library], options.repeats):
                         start = time.perf_counter()
                         with machine.Others() as others:
                             result = run_one(name, library, repeat, options)

@@ -16,9 +16,7 @@ QUICK_LIBRARIES = (
 # On 1M rows of a machine with two cores; measured anew where a run holds that problem too.
 FASTEST = ("hessboost_plain", "lightgbm_quantised")
 
-# Processes of a library on a problem, unless so many are asked for; a second or third one only
-# while those before took less than this, seconds together.
-REPEATS = 3
+# Another process of a library on a problem only while those before took less, seconds together.
 ENOUGH = 20.0
 
 # What a peer must have to enter.
@@ -45,11 +43,9 @@ def in_turn(names, repeat):
     return names[start:] + names[:start]
 
 
-def again(repeat, spent, asked=None):
-    """Whether a library enters for another time, having spent so many seconds in the others."""
-    if asked is not None:
-        return repeat < asked
-    return repeat == 0 or (repeat < REPEATS and spent < ENOUGH)
+def again(spent, asked=None):
+    """Whether a library enters for another time, having spent so many seconds on the problem."""
+    return asked is not None or spent < ENOUGH
 
 
 def _can(name, problem):

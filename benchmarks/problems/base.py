@@ -33,6 +33,7 @@ class Problem:
     threads: int | None = None  # None: as many as the run is asked for
     libraries: tuple[str, ...] | None = None  # None: all that can
     fastest_of: str | None = None  # only sglb and the two fastest peers of another problem
+    repeats: int = 3  # processes of each library; of short fits, which vary most, more
     setup: str = ""  # imports only: what is there already
     timeout: float = 900.0  # seconds for one process
 

@@ -12,5 +12,6 @@ PROBLEMS = {
         n_test=100_000,
         n_trees=1_000,
         learning_rate=0.02,
+        repeats=9,
     )
 }

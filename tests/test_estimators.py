@@ -1,37 +1,13 @@
-"""The estimators: fit, predict and their place among scikit-learn's tools."""
+"""The estimators: fit and predict."""
 
-import copy
-import subprocess
-import sys
-
-import joblib
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
-import sklearn
 from sklearn.base import clone
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.ensemble import GradientBoostingRegressor
-from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GridSearchCV, cross_val_score, train_test_split
-from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import StandardScaler
 
-import sglb
 from sglb import NonFiniteGradient, SGLBClassifier, SGLBRegressor
 from sglb.losses import Logistic, Quantile, Softmax
-
-CANCER = load_breast_cancer(return_X_y=True)
-IRIS = load_iris(return_X_y=True)
-DIABETES = load_diabetes(return_X_y=True)
-FAST = {"n_estimators": 40, "max_depth": 3, "learning_rate": 0.2, "random_state": 0, "n_jobs": 1}
-
-
-def split(data):
-    return train_test_split(*data, random_state=0)
-
+from small_tables import CANCER, DIABETES, FAST, IRIS, split
 
 # ------------------------------------------------------------------------------- it learns
 
@@ -100,6 +76,15 @@ def test_counts_have_positive_predictions():
     X, y = DIABETES
     counts = np.round(y / 50)
     assert (SGLBRegressor(**FAST, loss="poisson").fit(X, counts).predict(X) > 0).all()
+
+
+def test_missing_values_are_learned_from():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 2))
+    hidden = rng.random(400) < 0.5
+    X[hidden, 0] = np.nan
+    model = SGLBClassifier(**FAST).fit(X, hidden)
+    assert model.score(X, hidden) == 1.0
 
 
 # ------------------------------------------------------------------------- what comes back
@@ -294,80 +279,6 @@ def test_negative_class_weights_are_refused():
         SGLBClassifier(**FAST, class_weight={0: -1.0, 1: 1.0}).fit(*CANCER)
 
 
-# ------------------------------------------------------------------------ evaluation sets
-
-
-def test_x_val_is_one_more_evaluation_set():
-    X, X_val, y, y_val = split(CANCER)
-    first = SGLBClassifier(**FAST).fit(X, y, X_val=X_val, y_val=y_val, eval_metric="auc")
-    second = SGLBClassifier(**FAST).fit(X, y, eval_set=[(X_val, y_val)], eval_metric="auc")
-    assert first.evals_result_ == second.evals_result_
-    both = SGLBClassifier(**FAST).fit(X, y, eval_set=[(X, y)], X_val=X_val, y_val=y_val)
-    assert list(both.evals_result_) == ["validation_0", "validation_1"]
-
-
-def test_one_evaluation_set_needs_no_list():
-    X, X_val, y, y_val = split(CANCER)
-    listed = SGLBClassifier(**FAST).fit(X, y, eval_set=[(X_val, y_val, np.ones(len(y_val)))])
-    bare = SGLBClassifier(**FAST).fit(X, y, eval_set=(X_val, y_val, np.ones(len(y_val))))
-    assert bare.evals_result_ == listed.evals_result_
-    several = SGLBClassifier(**FAST).fit(X, y, eval_set=((X, y), (X_val, y_val)))
-    assert list(several.evals_result_) == ["validation_0", "validation_1"]
-    with pytest.raises(ValueError, match=r"eval_set\[0\] must be \(X, y\)"):
-        SGLBClassifier(**FAST).fit(X, y, eval_set=(X_val,))
-
-
-def test_evaluation_labels_keep_their_meaning():
-    X, y = CANCER
-    labels = np.array(["no", "yes"])[y]
-    only_yes = y == 1
-    model = SGLBClassifier(**FAST).fit(
-        X, labels, eval_set=[(X[only_yes], labels[only_yes])], eval_metric="error"
-    )
-    expected = np.mean(model.predict(X[only_yes]) != "yes")
-    assert model.evals_result_["validation_0"]["error"][-1] == pytest.approx(expected)
-
-
-def test_a_function_is_a_metric_for_early_stopping():
-    def hits(y, prediction):
-        return np.mean(y == (prediction > 0.5))
-
-    hits.greater_is_better = True
-    X, X_val, y, y_val = split(CANCER)
-    model = SGLBClassifier(**FAST, early_stopping_rounds=5).fit(
-        X, y, eval_set=[(X_val, y_val)], eval_metric=[hits, "auc"]
-    )
-    assert model.best_score_ == max(model.evals_result_["validation_0"]["hits"])
-    assert model.best_score_ == model.score(X_val, y_val)
-
-
-@pytest.mark.parametrize(
-    ("parameters", "arguments", "message"),
-    [
-        (
-            {"early_stopping_rounds": 5},
-            {},
-            r"early_stopping_rounds=5 needs rows to watch.*eval_set",
-        ),
-        ({}, {"X_val": CANCER[0]}, "X_val and y_val go together"),
-        ({}, {"eval_set": [CANCER[0]]}, r"eval_set\[0\] must be \(X, y\)"),
-        ({}, {"eval_set": [(CANCER[0], CANCER[1] + 1)]}, r"labels that training has not: \[2\]"),
-        ({}, {"eval_set": [(CANCER[0][:0], CANCER[1][:0])]}, r"eval_set\[0\] has no rows"),
-        ({}, {"eval_set": [(CANCER[0][:, :3], CANCER[1])]}, "X has 3 features"),
-        ({}, {"eval_set": [CANCER], "eval_metric": "rmse"}, "no meaning for a binary task"),
-        ({}, {"eval_set": [CANCER], "eval_metric": []}, "at least one metric"),
-        (
-            {},
-            {"eval_set": [(*CANCER, -np.ones(len(CANCER[1])))]},
-            "weight of validation_0 must be at least 0; row 0",
-        ),
-    ],
-)
-def test_evaluation_that_cannot_work_is_refused(parameters, arguments, message):
-    with pytest.raises(ValueError, match=message):
-        SGLBClassifier(**FAST, **parameters).fit(*CANCER, **arguments)
-
-
 # --------------------------------------------------------------------------------- losses
 
 
@@ -449,127 +360,6 @@ def test_a_loss_for_two_classes_says_so_in_its_tags():
     assert not multi_class("sla")
     assert not multi_class("savage")
     assert not multi_class(UsersLogistic())
-
-
-# ---------------------------------------------------------------- tables and scikit-learn
-
-
-@pytest.mark.parametrize("table", [pd.DataFrame, pl.DataFrame])
-def test_tables_are_read_by_name_and_reordered_columns_are_refused(table):
-    X, y = IRIS
-    names = ["a", "b", "c", "d"]
-    frame = table(dict(zip(names, X.T, strict=True)))
-    model = SGLBClassifier(**FAST).fit(frame, y)
-    assert model.feature_names_in_.tolist() == names
-    np.testing.assert_array_equal(model.predict(frame), SGLBClassifier(**FAST).fit(X, y).predict(X))
-    with pytest.raises(ValueError, match="Column 0 is 'b'; in fit it was 'a'"):
-        model.predict(frame[["b", "a", "c", "d"]])
-
-
-def test_missing_values_are_learned_from():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(400, 2))
-    hidden = rng.random(400) < 0.5
-    X[hidden, 0] = np.nan
-    model = SGLBClassifier(**FAST).fit(X, hidden)
-    assert model.score(X, hidden) == 1.0
-
-
-def test_predicting_before_fitting_is_an_error():
-    for method in ("predict", "predict_proba", "decision_function", "predict_uncertainty"):
-        with pytest.raises(NotFittedError):
-            getattr(SGLBClassifier(), method)(IRIS[0])
-    with pytest.raises(NotFittedError):
-        next(SGLBClassifier().staged_predict(IRIS[0]))
-
-
-def test_clones_are_not_fitted_and_have_the_same_parameters():
-    model = SGLBClassifier(**FAST, temperature=0.5).fit(*IRIS)
-    twin = clone(model)
-    assert twin.get_params() == model.get_params()
-    assert not hasattr(twin, "classes_")
-
-
-def test_copies_predict_the_same():
-    model = SGLBClassifier(**FAST).fit(*IRIS)
-    np.testing.assert_array_equal(copy.deepcopy(model).predict(IRIS[0]), model.predict(IRIS[0]))
-
-
-def test_a_pipeline_scales_the_validation_rows_too():
-    X, X_val, y, y_val = split(CANCER)
-    with sklearn.config_context(enable_metadata_routing=True):
-        model = SGLBClassifier(**FAST, early_stopping_rounds=5).set_fit_request(
-            X_val=True, y_val=True
-        )
-        pipeline = Pipeline(
-            [("scale", StandardScaler()), ("model", model)], transform_input=["X_val"]
-        )
-        pipeline.fit(X, y, X_val=X_val, y_val=y_val)
-    fitted = pipeline["model"]
-    scaler = pipeline["scale"]
-    alone = clone(model).fit(scaler.transform(X), y, eval_set=[(scaler.transform(X_val), y_val)])
-    assert fitted.evals_result_ == alone.evals_result_
-    assert pipeline.score(X_val, y_val) > 0.9
-
-
-def test_grid_search_finds_its_way():
-    search = GridSearchCV(
-        make_pipeline(StandardScaler(), SGLBClassifier(**FAST)),
-        {"sglbclassifier__max_depth": [1, 3], "sglbclassifier__temperature": [1e-5, 1e-3]},
-        cv=3,
-    ).fit(*IRIS)
-    assert search.best_score_ > 0.9
-
-
-def test_cross_validation_works_in_processes():
-    scores = cross_val_score(SGLBRegressor(**FAST), *DIABETES, cv=3, n_jobs=2)
-    assert scores.mean() > 0.3
-
-
-def test_calibration_works():
-    X, X_test, y, y_test = split(CANCER)
-    model = CalibratedClassifierCV(SGLBClassifier(**FAST, loss="sla"), cv=3).fit(X, y)
-    assert model.score(X_test, y_test) > 0.9
-
-
-def test_joblib_stores_a_fitted_model(tmp_path):
-    model = SGLBClassifier(**FAST).fit(*IRIS)
-    joblib.dump(model, tmp_path / "m.joblib")
-    again = joblib.load(tmp_path / "m.joblib")
-    np.testing.assert_array_equal(again.predict_proba(IRIS[0]), model.predict_proba(IRIS[0]))
-
-
-# ---------------------------------------------------------------------------- public names
-
-
-def test_every_public_name_is_there():
-    for name in sglb.__all__:
-        assert getattr(sglb, name) is not None
-    assert set(sglb.__all__) == set(dir(sglb))
-    assert sglb.__version__[0].isdigit()
-
-
-def test_ranking_is_announced_as_not_available_yet():
-    with pytest.raises(ImportError, match="ranking is not available yet"):
-        from sglb import SGLBRanker  # noqa: F401
-    with pytest.raises(AttributeError, match="no attribute 'SGLBForest'"):
-        _ = sglb.SGLBForest
-
-
-def test_importing_the_library_imports_nothing_else():
-    code = "import sys, sglb; print(sorted(set(sys.modules) & {'numpy', 'sklearn', 'rich'}))"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert run.stdout.strip() == "[]"
-
-
-def test_training_needs_none_of_the_optional_libraries():
-    code = (
-        "import sys;"
-        "sys.modules.update({name: None for name in ('rich', 'matplotlib', 'typer', 'pyarrow')});"
-        "import numpy as np; from sglb import SGLBRegressor; x = np.arange(20.0)[:, None];"
-        "SGLBRegressor(n_estimators=3, verbose=1).fit(x, x[:, 0]).predict(x)"
-    )
-    subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
 
 
 def test_a_row_predictor_gives_what_the_estimator_gives_row_by_row():

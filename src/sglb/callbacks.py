@@ -6,7 +6,7 @@ that returns `Stop(reason)` ends the chain. Without callbacks the loop does noth
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -234,3 +234,13 @@ def _open_bar(n_steps: int) -> Any:
     bar.add_task("steps", total=n_steps, scores="")
     bar.start()
     return bar
+
+
+def check_callbacks(callbacks: Iterable[Callback]) -> None:
+    """Refuse what cannot be called after a step before the first step is taken."""
+    for callback in callbacks:
+        if not all(callable(getattr(callback, name, None)) for name in ("start", "step", "finish")):
+            raise TypeError(
+                f"{callback!r} is not a callback: it needs start, step and finish; derive it from "
+                "sglb.BaseCallback to have them"
+            )

@@ -5,7 +5,7 @@ mean over rows, sum w_i m(y_i, raw_i) / sum w_i, or what its name says. `raw` ha
 (n, n_outputs) with several outputs; classes are their indices 0., 1., ...
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -168,3 +168,13 @@ def get_metric(spec: MetricSpec, task: str | None = None) -> Metric:
             f"eval_metric={metric.name!r} has no meaning for a {task} task; allowed: {fitting}"
         )
     return metric
+
+
+def get_metrics(spec: MetricSpec | Sequence[MetricSpec] | None, task: str) -> list[Metric]:
+    """Return the metrics that eval_metric stands for; the mean loss without it."""
+    if spec is None:
+        spec = "loss"
+    several = [spec] if isinstance(spec, str | Metric) or callable(spec) else list(spec)
+    if not several:
+        raise ValueError("eval_metric must name at least one metric")
+    return [get_metric(one, task) for one in several]

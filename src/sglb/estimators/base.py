@@ -18,15 +18,24 @@ from sklearn.utils.validation import check_is_fitted
 
 from sglb import archive
 from sglb.boosting import boost
-from sglb.callbacks import Callback, EarlyStopping, EvaluationSet, History, Progress, user_shape
+from sglb.callbacks import (
+    Callback,
+    EarlyStopping,
+    EvaluationSet,
+    History,
+    Progress,
+    check_callbacks,
+    user_shape,
+)
 from sglb.ensemble import Ensemble, States
+from sglb.estimators.evaluation import EvalSets, Given, list_sets
 from sglb.estimators.residuals import LastScores, predicts_means, residual_variance
 from sglb.estimators.rows import Rows, encode_rows
 from sglb.frame import Features, read_features
 from sglb.losses import Loss
 from sglb.losses.links import Link
 from sglb.losses.minimisers import spread
-from sglb.metrics import Metric, MetricSpec, get_metric
+from sglb.metrics import MetricSpec, get_metrics
 from sglb.model import Kind, Model
 from sglb.posterior import virtual_states
 from sglb.samplers import Sampler
@@ -101,7 +110,7 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
         y: Any,
         sample_weight: Any = None,
         *,
-        eval_set: Sequence[tuple[Any, ...]] | tuple[Any, ...] | None = None,
+        eval_set: EvalSets = None,
         X_val: Any = None,
         y_val: Any = None,
         eval_metric: MetricSpec | Sequence[MetricSpec] | None = None,
@@ -117,6 +126,7 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
         """
         parameters = self.get_params(deep=False)
         check_parameters(parameters)
+        check_callbacks(callbacks)
         rows = self._read_rows(X, y, sample_weight)
         loss = self._choose_loss(rows.classes)
         if isinstance(self.loss, str) and rows.classes is None:  # by name: adapts to the unit of y
@@ -125,8 +135,8 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
         best = loss.init(rows.target, rows.weight)
         settings = resolve(parameters, loss, rows.size(loss, best))
         threads = settings.n_threads
-        given = self._read_evaluation(eval_set, X_val, y_val, rows)
-        metrics = _metrics(eval_metric, rows.task)
+        given = self._read_evaluation(list_sets(eval_set, X_val, y_val), rows)
+        metrics = get_metrics(eval_metric, rows.task)
         coded = encode_rows(rows, settings.max_bins, settings.seed, threads)
         feature_dtype = rows.features.values.dtype.name
         rows = rows.without_features()
@@ -191,35 +201,23 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
         raise NotImplementedError
 
     def _read_evaluation(
-        self,
-        eval_set: Sequence[tuple[Any, ...]] | tuple[Any, ...] | None,
-        X_val: Any,
-        y_val: Any,
-        rows: Rows,
+        self, given: Sequence[Given], rows: Rows
     ) -> list[tuple[Features, Floats, Floats | None]]:
         """Read the evaluation sets: features, target and weight of each."""
-        if (X_val is None) != (y_val is None):
-            raise ValueError("X_val and y_val go together; one of them is missing")
-        if isinstance(eval_set, tuple) and eval_set and not isinstance(eval_set[0], tuple | list):
-            eval_set = [eval_set]
-        given = list(eval_set or ()) + ([] if X_val is None else [(X_val, y_val)])
-        sets = []
-        mask = rows.features.is_categorical
-        for place, one in enumerate(given):
-            if not isinstance(one, tuple | list) or len(one) not in (2, 3):
-                raise ValueError(f"eval_set[{place}] must be (X, y) or (X, y, weight)")
-            features = read_features(self, one[0], reset=False, categorical=mask)
-            if not len(features):
-                raise ValueError(f"eval_set[{place}] has no rows")
-            target = self._same_target(one[1], len(features), rows.classes)
-            name = f"weight of validation_{place}"
-            weight = read_weight(one[2] if len(one) == 3 else None, features, name)
-            sets.append((features, target, weight))
-        if self.early_stopping_rounds is not None and not sets:
+        if self.early_stopping_rounds is not None and not given:
             raise ValueError(
                 f"early_stopping_rounds={self.early_stopping_rounds} needs rows to watch: give fit "
                 "an eval_set=[(X, y)] or X_val= and y_val="
             )
+        sets = []
+        mask = rows.features.is_categorical
+        for place, one in enumerate(given):
+            features = read_features(self, one.X, reset=False, categorical=mask)
+            if not len(features):
+                raise ValueError(f"eval_set[{place}] has no rows")
+            target = self._same_target(one.y, len(features), rows.classes)
+            weight = read_weight(one.weight, features, f"weight of validation_{place}")
+            sets.append((features, target, weight))
         return sets
 
     def _same_target(self, y: Any, n_rows: int, classes: Array | None) -> Floats:
@@ -249,7 +247,7 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
         guests: list[Callback] = [history] if history.sets else []
         if self.early_stopping_rounds is not None:
             guests.append(EarlyStopping(history, self.early_stopping_rounds))
-        guests.extend(_checked(callbacks))
+        guests.extend(callbacks)
         with ExitStack() as stack:
             if self.verbose:
                 guests.append(stack.enter_context(closing(Progress(self.n_estimators, history))))
@@ -437,24 +435,3 @@ def raw_of(states: States, values: Array, threads: int) -> Floats:
 
 def _one_row(row: Array) -> Array:
     return row.reshape(1, -1)
-
-
-def _checked(callbacks: Sequence[Callback]) -> Sequence[Callback]:
-    """Refuse what cannot be called after a step before the first step is taken."""
-    for callback in callbacks:
-        if not all(callable(getattr(callback, name, None)) for name in ("start", "step", "finish")):
-            raise TypeError(
-                f"{callback!r} is not a callback: it needs start, step and finish; derive it from "
-                "sglb.BaseCallback to have them"
-            )
-    return callbacks
-
-
-def _metrics(spec: MetricSpec | Sequence[MetricSpec] | None, task: str) -> list[Metric]:
-    """Return the metrics that eval_metric stands for; the mean loss without it."""
-    if spec is None:
-        spec = "loss"
-    several = [spec] if isinstance(spec, str | Metric) or callable(spec) else list(spec)
-    if not several:
-        raise ValueError("eval_metric must name at least one metric")
-    return [get_metric(one, task) for one in several]

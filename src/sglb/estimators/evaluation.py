@@ -1,0 +1,28 @@
+"""Evaluation sets in all the ways in which `fit` may be given them."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+EvalSets = Sequence[tuple[Any, ...]] | tuple[Any, ...] | None
+
+
+class Given(NamedTuple):
+    """An evaluation set as the user gave it."""
+
+    X: Any
+    y: Any
+    weight: Any = None
+
+
+def list_sets(eval_set: EvalSets, X_val: Any, y_val: Any) -> list[Given]:
+    """Return `eval_set`, a list or a single (X, y) or (X, y, weight), and after it X_val, y_val."""
+    if (X_val is None) != (y_val is None):
+        raise ValueError("X_val and y_val go together; one of them is missing")
+    if isinstance(eval_set, tuple) and eval_set and not isinstance(eval_set[0], tuple | list):
+        eval_set = [eval_set]
+    sets = []
+    for place, one in enumerate(eval_set or ()):
+        if not isinstance(one, tuple | list) or len(one) not in (2, 3):
+            raise ValueError(f"eval_set[{place}] must be (X, y) or (X, y, weight)")
+        sets.append(Given(*one))
+    return sets if X_val is None else [*sets, Given(X_val, y_val)]

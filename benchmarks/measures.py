@@ -55,14 +55,18 @@ def one_row(problem, peer, settings):
 
 
 def states(problem, peer, settings):
-    """Uncertainty from several states of one model, and one prediction of the same rows."""
+    """Uncertainty from several states of one model, their scores, and one prediction."""
     data = problem.make()
     model = peer.fit(data.X, data.y, settings)
     peer.predict(model, data.X_test[:100])
     peer.predict_states(model, data.X_test[:100], STATES)
     single = least(lambda: peer.predict(model, data.X_test), short=1.0)
     cost = least(lambda: peer.predict_states(model, data.X_test, STATES), short=1.0)
-    return cost._asdict() | {"single_seconds": single.seconds}
+    result = cost._asdict() | {"single_seconds": single.seconds}
+    if hasattr(peer, "score_states"):
+        scores = least(lambda: peer.score_states(model, data.X_test, STATES), short=1.0)
+        result["score_seconds"] = scores.seconds
+    return result
 
 
 MEASURES = {

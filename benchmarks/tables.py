@@ -72,9 +72,14 @@ def ratio(title, base):
     return Column(title, cell)
 
 
-def share(title, key):
-    """The measured time as a multiple of another time of the same library."""
-    return Column(title, lambda row, *_: number(row.values["seconds"] / row.values[key]))
+def share(title, key, measured="seconds"):
+    """A measured time as a multiple of another time of the same library."""
+
+    def cell(row, *_):
+        time = row.values.get(measured)
+        return NOTHING if time is None else number(time / row.values[key])
+
+    return Column(title, cell)
 
 
 def pace(row, rows, problem, threads):
@@ -123,6 +128,8 @@ COLUMNS = {
         ratio("times sglb", BASE),
         show("one prediction, ms", "single_seconds", 1e3),
         share("times one prediction", "single_seconds"),
+        show("scores alone, ms", "score_seconds", 1e3),
+        share("times one prediction", "single_seconds", "score_seconds"),
     ),
     "imports": (show("import, s", "seconds"), spread(1.0), ratio("times sglb", BASE)),
 }

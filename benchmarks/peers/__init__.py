@@ -14,6 +14,7 @@ and, where the library has such a thing,
     predict_custom(model, X)         probability of class 1 of such a model
     predict_row(model, row)          its call for one row (n_features,) without an estimator around
     predict_states(model, X, n)      uncertainty from n states of one model
+    score_states(model, X, n)        raw scores of these states
     warm_up()                        more than a tiny fit does
     enters(problem)                  whether it says anything new there; True if left out
 

@@ -53,9 +53,17 @@ def predict_custom(model, X):
 
 
 def predict_states(model, X, n):
+    return _virtual_ensemble(model, X, n, "TotalUncertainty")
+
+
+def score_states(model, X, n):
+    return _virtual_ensemble(model, X, n, "VirtEnsembles")
+
+
+def _virtual_ensemble(model, X, n, kind):
     return model.virtual_ensembles_predict(
         X,
-        prediction_type="TotalUncertainty",
+        prediction_type=kind,
         virtual_ensembles_count=n,
         thread_count=model.get_param("thread_count"),
     )

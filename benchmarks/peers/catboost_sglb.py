@@ -24,3 +24,4 @@ predict = catboost_default.predict
 fit_custom = partial(catboost_default.fit_custom, **LANGEVIN)
 predict_custom = catboost_default.predict_custom
 predict_states = catboost_default.predict_states
+score_states = catboost_default.score_states

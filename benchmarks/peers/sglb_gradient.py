@@ -12,3 +12,4 @@ predict = sglb_langevin.predict
 fit_custom = partial(sglb_langevin.fit_custom, leaf_method="gradient")
 predict_custom = predict
 predict_states = sglb_langevin.predict_states
+score_states = sglb_langevin.score_states

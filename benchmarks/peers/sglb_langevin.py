@@ -50,3 +50,10 @@ def predict_row(model, row):
 
 def predict_states(model, X, n):
     return model.predict_uncertainty(X, n_states=n)
+
+
+def score_states(model, X, n):
+    from sglb.posterior import virtual_states
+
+    states = virtual_states(len(model.ensemble_), n).tolist()
+    return model.ensemble_.states(states).predict(X, model.n_jobs)

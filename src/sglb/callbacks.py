@@ -237,7 +237,7 @@ def _open_bar(n_steps: int) -> Any:
 
 
 def check_callbacks(callbacks: Iterable[Callback]) -> None:
-    """Refuse what cannot be called after a step before the first step is taken."""
+    """Refuse what cannot be called after a step, before any work is done."""
     for callback in callbacks:
         if not all(callable(getattr(callback, name, None)) for name in ("start", "step", "finish")):
             raise TypeError(

@@ -126,6 +126,7 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
         """
         parameters = self.get_params(deep=False)
         check_parameters(parameters)
+        callbacks = list(callbacks)
         check_callbacks(callbacks)
         rows = self._read_rows(X, y, sample_weight)
         loss = self._choose_loss(rows.classes)

@@ -27,7 +27,8 @@ def custom(problem, peer, settings):
     data = problem.make()
     warm_up(peer, peer.fit, data, settings)
     warm_up(peer, peer.fit_custom, data, settings)
-    _, built_in = training(lambda: peer.fit(data.X, data.y, settings))
+    fit_built_in = getattr(peer, "fit_built_in", peer.fit)
+    _, built_in = training(lambda: fit_built_in(data.X, data.y, settings))
     model, cost = training(lambda: peer.fit_custom(data.X, data.y, settings))
     loss = test_loss(problem.task, data.y_test, peer.predict_custom(model, data.X_test))
     return cost._asdict() | {"loss": loss, "built_in_seconds": built_in.seconds}

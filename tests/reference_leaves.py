@@ -46,7 +46,7 @@ def next_steps(G, C, l2, path):
 
 
 def start_path(n_leaves, n_outputs):
-    """The path before its first step: sum of steps, last step, curvature of the first."""
+    """The path before its first step: sum of steps, last step, first one's curvature per weight."""
     path = np.zeros((3, n_leaves, n_outputs))
     path[1] = np.inf
     return path
@@ -57,8 +57,9 @@ def approach(leaf, n_leaves, gradient, hessian, weight, l2, path):
     G, C, W = leaf_sums(leaf, n_leaves, gradient, hessian, weight, l2)
     with np.errstate(divide="ignore", invalid="ignore"):
         step = next_steps(G, C, l2, path)
+        bend = (C - l2) / W
     total, last, first = path
-    found = np.stack([total + step, step, np.where(np.isinf(last), C, first)])
+    found = np.stack([total + step, step, np.where(np.isinf(last), bend, first)])
     return np.where(W > 0, found, path)
 
 
@@ -85,14 +86,17 @@ def leaf_values(
 ):
     """theta_j = -eps (G_j + sigma sqrt(C_j) xi_j) / C_j, (n_leaves, K); 0 without weight.
 
-    After a path G_j / C_j is the sum of its steps and of another one, and C_j the first one's.
+    After a path G_j / C_j is the sum of its steps and of another one, and C_j is by what the first
+    one saw.
     """
     G, C, W = leaf_sums(leaf, n_leaves, gradient, hessian, weight, l2)
     n_outputs = len(gradient)
     xi = np.stack([core_normals(seed, step, LEAF, k, n_leaves) for k in range(n_outputs)], axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         start = -G / C if path is None else path[0] + next_steps(G, C, l2, path)
-        noise = sigma / np.sqrt(C if path is None else path[2]) * xi
+        if path is not None:
+            C = np.where(np.isinf(path[1]), C, path[2] * W + l2)
+        noise = sigma / np.sqrt(C) * xi
         return np.where(W > 0, learning_rate * (start - noise), 0.0)
 
 

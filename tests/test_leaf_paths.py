@@ -148,8 +148,8 @@ class LossKernels(Kernels):
             (1.0, 0.25),
         )
 
-    def look(self, path, *, step=0, every=1, n_threads=1):
-        arguments = 1.5, 1, step, every, self.raw, path, None, None, n_threads
+    def look(self, path, *, step=0, every=1, gains=None, n_threads=1):
+        arguments = 1.5, 1, step, every, self.raw, path, None, gains, n_threads
         _core.approach_leaves(*self.start(), *arguments)
 
     def end(self, path, n_threads=1):
@@ -185,22 +185,44 @@ def test_a_loss_is_evaluated_where_the_path_has_come_to(depth, weighted):
 def test_a_step_on_part_of_the_rows_is_one_on_those_alone(every, weighted, step, depth):
     n_rows = 40_300
     kernels = LossKernels(np.random.default_rng(every), n_rows, depth, weighted=weighted)
+    facts = kernels.leaf, kernels.n_leaves
     path = reference_leaves.start_path(kernels.n_leaves, 1)
-    kernels.look(path)
-    first = path.copy()
-    kernels.look(path, step=step, every=every)
     part = reference_leaves.part_of_rows(n_rows, every, step)
-    expected = reference_leaves.approach_on_part(
-        kernels.leaf, kernels.n_leaves, *kernels.at(first), kernels.weight, 1.5, first, part
+    for _ in range(2):
+        before = path.copy()
+        kernels.look(path, step=step, every=every)
+        expected = reference_leaves.approach_on_part(
+            *facts, *kernels.at(before), kernels.weight, 1.5, before, part
+        )
+        np.testing.assert_allclose(path, expected, rtol=1e-8, atol=1e-10)
+        stayed = path[0, :, 0] == before[0, :, 0]
+        assert stayed.any()
+        assert not stayed.all()
+        for n_threads in (2, 3, 8):
+            again = before.copy()
+            kernels.look(again, step=step, every=every, n_threads=n_threads)
+            assert np.array_equal(again, path)
+    # Leaves that took no step have their only one now, with its own noise.
+    twin = reference_leaves.leaf_values(
+        *facts, *kernels.at(path), kernels.weight, 0.3, 2.0, 1.5, 1, 2, path
     )
-    np.testing.assert_allclose(path, expected, rtol=1e-8, atol=1e-10)
-    stayed = path[0, :, 0] == first[0, :, 0]
-    assert stayed.any()
-    assert not stayed.all()
-    for n_threads in (2, 3, 8):
-        again = first.copy()
-        kernels.look(again, step=step, every=every, n_threads=n_threads)
-        assert np.array_equal(again, path)
+    np.testing.assert_allclose(kernels.end(path), twin, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_part_of_the_rows_estimates_gains(weighted):
+    n_rows, every, step, depth = 40_300, 3, 5, 4
+    kernels = LossKernels(np.random.default_rng(0), n_rows, depth, weighted=weighted)
+    path, found = reference_leaves.start_path(kernels.n_leaves, 1), np.full(depth, np.nan)
+    gradient, _ = kernels.at(path)
+    kernels.look(path, step=step, every=every, gains=found)
+    part = reference_leaves.part_of_rows(n_rows, every, step)
+    weight = kernels.weight[part] if weighted else None
+    share = part.mean()
+    expected = reference_leaves.gains(
+        kernels.leaf[part], depth, gradient[:, part], weight, 1.5 * share
+    )
+    np.testing.assert_allclose(found, expected / share, rtol=1e-9)
 
 
 def test_part_of_the_rows_is_for_losses_alone():
@@ -210,12 +232,9 @@ def test_part_of_the_rows_is_for_losses_alone():
         with pytest.raises(ValueError, match="every must be 1 or more"):
             kernels.look(path, every=every)
     arguments = [*kernels.start(), 1.5, 1, 2, 2, kernels.raw, path, kernels.raw.copy(), None, 1]
-    with pytest.raises(ValueError, match="1 with ahead or gains"):
-        _core.approach_leaves(*arguments)
-    arguments[12:14] = None, np.empty(2)
-    with pytest.raises(ValueError, match="1 with ahead or gains"):
+    with pytest.raises(ValueError, match="1 with ahead"):
         _core.approach_leaves(*arguments)
     arguments[3] = _core.Slopes(*kernels.slopes())
-    arguments[12:14] = None, None
+    arguments[12] = None
     with pytest.raises(ValueError, match="None beside a loss"):
         _core.approach_leaves(*arguments)

@@ -51,7 +51,7 @@ WRONG = {
     "structure_sample": [0, 0.0, 1.5, -3, "all"],
     "random_strength": [-1, "auto"],
     "leaf_method": ["Newton", None],
-    "leaf_steps": [0, 101, 2.0, "auto"],
+    "leaf_steps": [0, 101, 2.0, "many"],
     "l2_regularization": [-1, "none"],
     "init": [0, "zeros"],
     "categorical_features": ["all", [0.5], [0, "a"], [[0]], 3, {"a"}],
@@ -287,6 +287,25 @@ def test_depth_follows_from_the_task_and_the_size_of_the_table(loss, n_rows, n_c
 )
 def test_l2_follows_from_the_leaves_and_the_number_of_numbers(loss, n_rows, unit, l2):
     assert settings(loss, n_rows, n_rows * unit, unit=unit).leaves.l2 == l2
+
+
+@pytest.mark.parametrize(
+    ("loss", "n_rows", "changes", "steps"),
+    [
+        (LOGISTIC, 299_999, {}, 1),
+        (LOGISTIC, 300_000, {}, 3),
+        (LOGISTIC, 300_000, {"leaf_steps": 1}, 1),
+        (LOGISTIC, 100, {"leaf_steps": 7}, 7),
+        (LOGISTIC, 10**6, {"leaf_method": "gradient"}, 1),
+        (LOGISTIC, 10**6, {"sampler": "stochastic", "subsample": 0.5}, 1),
+        (get_loss("softmax", n_classes=3), 10**6, {}, 1),
+        (SLA, 10**6, {}, 1),
+        (SQUARED, 10**6, {}, 1),
+    ],
+)
+def test_leaves_of_many_rows_take_three_steps(loss, n_rows, changes, steps):
+    size = Size(n_rows, float(n_rows))
+    assert resolve(DEFAULTS | changes, loss, size).leaves.steps == steps
 
 
 @pytest.mark.parametrize(

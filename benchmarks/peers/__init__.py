@@ -12,6 +12,7 @@ and, where the library has such a thing,
 
     fit_custom(X, y, settings)       with the loss of `numpy_logistic`, on binary labels
     predict_custom(model, X)         probability of class 1 of such a model
+    fit_built_in(X, y, settings)     the built-in loss trained as a custom one is; `fit` if left out
     predict_row(model, row)          its call for one row (n_features,) without an estimator around
     predict_states(model, X, n)      uncertainty from n states of one model
     score_states(model, X, n)        raw scores of these states

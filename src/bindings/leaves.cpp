@@ -82,8 +82,7 @@ void py_approach_leaves(Workspace& workspace, const RowsObject& rows,
     check_raw(rows, object, raw);
     require(ahead ? same_shape(*ahead, raw) : !object.slopes.gradient,
             "ahead must be (K, N), or None beside a loss");
-    require(every == 1 || (every > 1 && !ahead && !gains),
-            "every must be 1 or more, and 1 with ahead or gains");
+    require(every == 1 || (every > 1 && !ahead), "every must be 1 or more, and 1 with ahead");
     require(!gains || length(*gains, 0) >= structure.depth, "gains must be (depth,)");
     require(object.slopes.hessian || object.slopes.newton, "several steps are Newton steps");
     LeafInput input = input_of(rows, structure, object, subsample, largest, l2, seed, step);

@@ -65,7 +65,8 @@ class LeafFit {
                  std::any_of(approach_->sum, approach_->sum + n_leaves_ * in_.slopes.n_outputs,
                              [](double sum) { return sum != 0.0; });
         if (in_.every > 1) {
-            l2_ *= static_cast<double>(rows_looked_at()) / static_cast<double>(in_.slopes.n_rows);
+            share_ = static_cast<double>(rows_looked_at()) / static_cast<double>(in_.slopes.n_rows);
+            l2_ *= share_;
             least_sum_ = least_part_rows * in_.largest_hessian * weight;
         }
     }
@@ -206,7 +207,7 @@ class LeafFit {
             if (approach_) {
                 start = approach_->sum[place] + next_step(place, gradient, curvature);
                 gradient = 0.0;
-                curvature = approach_->curvature[place];
+                if (has_moved(place)) curvature = approach_->bend[place] * weight_of(sums) + in_.l2;
             }
             if (in_.sigma > 0.0) {
                 const auto output = static_cast<uint32_t>(place % in_.slopes.n_outputs);
@@ -223,11 +224,14 @@ class LeafFit {
             if (unscale(sums.curvature, hessian_scale_) < least_sum_) return;
             const double gradient = unscale(sums.gradient, gradient_scale_);
             const double step = next_step(place, gradient, curvature);
-            if (std::isinf(approach_->last[place])) approach_->curvature[place] = curvature;
+            if (!has_moved(place)) approach_->bend[place] = (curvature - l2_) / weight_of(sums);
             approach_->sum[place] += step;
             approach_->last[place] = step;
         });
     }
+
+    bool has_moved(int64_t place) const { return !std::isinf(approach_->last[place]); }
+    double weight_of(const Sums& sums) const { return unscale(sums.weight, weight_scale_); }
 
     // A Newton step never longer than the one before, and at most half as long where it turns back:
     // where curvature falls faster than the gradient, steps would grow and miss the minimum for
@@ -239,9 +243,9 @@ class LeafFit {
         return std::clamp(step, -most, most);
     }
 
-    // gains[d] = what split d adds to the sum over nodes of G^2 / (W + l2), on
-    // all rows and without noise. Leaves that differ in the last split alone are
-    // halves of one node of the level above.
+    // gains[d] = what split d adds to the sum over nodes of G^2 / (W + l2), on all rows, or as a
+    // part of them tells, and without noise. Leaves that differ in the last split alone are halves
+    // of one node of the level above.
     void fill_gains(double* gains) const {
         std::fill(gains, gains + in_.depth, 0.0);
         for (int64_t k = 0; k < in_.slopes.n_outputs; ++k) {
@@ -256,7 +260,7 @@ class LeafFit {
                 }
                 nodes.resize(half);
                 const double above = score(nodes);
-                gains[d] += below - above;
+                gains[d] += (below - above) / share_;
                 below = above;
             }
         }
@@ -266,7 +270,7 @@ class LeafFit {
         double total = 0.0;
         for (const Sums& node : nodes) {
             const double g = unscale(node.gradient, gradient_scale_);
-            if (node.weight != 0) total += g * g / (unscale(node.weight, weight_scale_) + in_.l2);
+            if (node.weight != 0) total += g * g / (weight_of(node) + l2_);
         }
         return total;
     }
@@ -276,7 +280,7 @@ class LeafFit {
     }
 
     double curvature_of(const Sums& sums, double least) const {
-        const double weight = unscale(sums.weight, weight_scale_);
+        const double weight = weight_of(sums);
         const double curvature =
             l2_ +
             (newton_ ? std::max(unscale(sums.curvature, hessian_scale_), least * weight) : weight);
@@ -291,7 +295,8 @@ class LeafFit {
     bool moved_;  // the loss is wanted elsewhere than at the raw scores
     int64_t n_leaves_, n_lanes_ = 1;
     double gradient_scale_, hessian_scale_, weight_scale_;
-    double l2_;               // its share for the rows looked at
+    double share_ = 1.0;      // of the rows that are looked at
+    double l2_;               // its share for those
     double least_sum_ = 0.0;  // of second derivatives in a leaf that takes a step
     std::vector<Sums> sums_;
 };

@@ -15,8 +15,8 @@
 // Of several Newton steps each begins where the ones before it have come to, and eps multiplies
 // their sum: they approach the minimum of the leaf's loss plus l2 / 2 value^2. The noise is that of
 // a single step: it comes last, and with the curvature of the first, since later steps would undo
-// it. Steps between the first and the last may look at a part of the rows: where they err, the last
-// one, on all rows, is left with the square of the error.
+// it. Steps before the last may look at a part of the rows: where they err, the last one, on all
+// rows, is left with the square of the error.
 #pragma once
 
 #include <cstdint>
@@ -30,9 +30,9 @@ namespace sglb {
 // Where the steps before the last have brought the leaves, [2^depth * n_outputs] each. Before the
 // first step the sum is 0 and the last step infinite.
 struct Approach {
-    double* sum;        // of the steps
-    double* last;       // step
-    double* curvature;  // of the first
+    double* sum;   // of the steps
+    double* last;  // step
+    double* bend;  // curvature at the first, without l2, per weight
 };
 
 struct LeafInput {
@@ -61,7 +61,7 @@ void fit_leaves(const LeafInput& input, const Approach* approach, Workspace& wor
 
 // A step before the last: IN/OUT approach, OUT ahead [n_outputs * n_rows], or null with a loss: the
 // raw scores where the next step wants its slopes; gains as above. Uses neither noise nor learning
-// rate nor offset.
+// rate nor offset. From a part of the rows gains are estimated.
 void approach_leaves(const LeafInput& input, const Approach& approach, Workspace& workspace,
                      const double* raw, double* ahead, double* gains, int n_threads);
 

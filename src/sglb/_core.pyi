@@ -339,14 +339,14 @@ def approach_leaves(
 ) -> None:
     """Take a Newton step in the leaves that is not the last one.
 
-    With `every` above 1, which wants neither ahead nor gains, on one of so many tiles of 512 rows,
-    another one in the next tree, with that share of l2, and in the leaves alone where these rows
-    have the curvature of 64 of the largest.
+    With `every` above 1, which wants no ahead, on one of so many tiles of 512 rows, another one in
+    the next tree, with that share of l2, and in the leaves alone where these rows have the
+    curvature of 64 of the largest; gains are then estimated.
 
     IN/OUT path (3, 2^D, K): the sum of all steps, 0 before the first; the last one, infinite before
-    the first; the curvature of the first. OUT ahead (K, N): raw plus the sum, where the next step
-    wants its slopes; None with slopes of a loss, which is evaluated there. gains as in
-    `fit_leaves`.
+    the first; the curvature at the first, without l2, per weight. OUT ahead (K, N): raw plus the
+    sum, where the next step wants its slopes; None with slopes of a loss, which is evaluated there.
+    gains as in `fit_leaves`.
     """
 
 def leaf_indices(

@@ -13,7 +13,7 @@ from sglb import _core
 from sglb.callbacks import Moment
 from sglb.ensemble import Ensemble
 from sglb.errors import ChainDiverged, NonFiniteGradient, StepTooLong
-from sglb.leaves import LeafRule
+from sglb.leaves import PART_ROWS, LeafRule
 from sglb.losses import Loss
 from sglb.samplers import Move
 from sglb.structure import Structure
@@ -24,9 +24,6 @@ Floats = NDArray[np.float64]
 # Beyond this many rows gradients do not stay in a cache between the two times that a step reads
 # them; a loss of bounded gradient is then evaluated where it is needed instead of stored.
 STORED_ROWS = 50_000
-# Leaf steps between the first and the last look at about so many rows: they only have to come near
-# enough for the last one, on all rows. With a third of it the loss was worse, on a million rows.
-PART_ROWS = 150_000
 # They end when none is longer than this share of the largest leaf value, which is less than a part
 # of the rows can tell.
 ARRIVED = 0.005
@@ -156,7 +153,7 @@ class Chain:
         """Take all leaf steps but the last; return where they lead, and bounds of slopes there."""
         path = np.zeros((3, structure.n_leaves, len(self.raw)))
         path[1] = np.inf
-        ahead, slopes, first = self._ahead, self.slopes, path
+        ahead, slopes = self._ahead, self.slopes
         for number in range(self.leaves.steps - 1):
             before = path[0].copy()
             _core.approach_leaves(
@@ -169,7 +166,7 @@ class Chain:
                 self.leaves.l2,
                 self.seed,
                 step,
-                1 if number == 0 else self._every,
+                self._every,
                 self.raw,
                 path,
                 ahead.raw if ahead.stored else None,
@@ -181,15 +178,15 @@ class Chain:
                 largest = ahead.update(move, step)
             except (NonFiniteGradient, ChainDiverged) as error:
                 raise StepTooLong(self.leaves.steps, step) from error
-            if number == 0:
-                first = path.copy()
-            elif self._every > 1 and _farthest(path[0] - before) < ARRIVED * _farthest(path[0]):
+            # Never after the first step, which is the whole way.
+            if self._every > 1 and _farthest(path[0] - before) < ARRIVED * _farthest(path[0]):
                 break
         if self._every > 1:
             # Steps on a part of the rows end at its own minimum, the last of them next to nothing.
-            # The one on all rows that follows may take back all of them.
-            way = np.abs(path[0] - first[0])
-            path[1] = np.where(way > 0.0, 2.0 * (way + np.abs(first[1])), first[1])
+            # The one on all rows that follows is bounded by the whole way, and by eight standard
+            # errors of what a part must know at least: 64 rows of curvature h.
+            way = path[0] + np.copysign(8.0 / math.sqrt(64.0 * largest[1]), path[0])
+            path[1] = np.where(np.isinf(path[1]), np.inf, way)
         return path, largest
 
     def moment(

@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from sglb import _core
-from sglb.leaves import LeafMethod, LeafRule
+from sglb.leaves import PART_ROWS, LeafMethod, LeafRule
 from sglb.losses import Loss
 from sglb.samplers import SAMPLERS, Move, Sampler
 
@@ -89,7 +89,7 @@ RULES: Mapping[str, Rule] = {
     "structure_sample": AUTO | SHARE | whole(1),
     "random_strength": NOT_NEGATIVE,
     "leaf_method": one_of("auto", "gradient", "newton"),
-    "leaf_steps": whole(1, 100),
+    "leaf_steps": AUTO | whole(1, 100),
     "l2_regularization": AUTO | NOT_NEGATIVE,
     "init": one_of("auto", "zero", "mean"),
     "categorical_features": one_of("from_dtype", None)
@@ -160,14 +160,14 @@ def resolve(parameters: Mapping[str, Any], loss: Loss, size: Size) -> Settings:
             f"leaf_method='newton' needs a loss with a Hessian that is never negative, which "
             f"{loss.name!r} has not; use 'gradient'"
         )
+    sampler = make_sampler(parameters, loss, leaf_method, size)
+    move = sampler.move(0)
     l2 = parameters["l2_regularization"]
     leaves = LeafRule(
         leaf_method,
         auto_l2(size, loss, leaf_method) if l2 == "auto" else float(l2),
-        int(parameters["leaf_steps"]),
+        _given(parameters["leaf_steps"], auto_leaf_steps(size, loss, leaf_method, move)),
     )
-    sampler = make_sampler(parameters, loss, leaf_method, size)
-    move = sampler.move(0)
     leaves.check(loss, move.subsample)
     check_stability(move, loss, leaf_method)
     return Settings(
@@ -318,6 +318,19 @@ def auto_l2(size: Size, loss: Loss, leaf_method: str) -> float:
     if leaf_method == "gradient":
         return 0.0
     return size.unit * (1.0 if is_small_regression(size, loss) else 3.0)
+
+
+def auto_leaf_steps(size: Size, loss: Loss, leaf_method: str, move: Move) -> int:
+    """3 for two classes and Newton leaves of so many rows that steps before the last look at a part
+    of them, else 1.
+
+    On a million rows they lowered the test log loss of 100 trees by 1.3 % in 1.3 times the time, as
+    much as ten steps. Of fewer rows each step takes as long as the first (docs/defaults.md).
+    """
+    short = loss.lipschitz is not None and loss.smoothness is not None
+    if leaf_method != "newton" or loss.n_outputs > 1 or not short or move.subsample < 1.0:
+        return 1
+    return 3 if size.n_rows >= 2 * PART_ROWS else 1
 
 
 def auto_learning_rate(size: Size, n_steps: int, loss: Loss, leaf_method: str) -> float:

@@ -69,7 +69,7 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
         structure_sample: float | str = "auto",
         random_strength: float = 0.0,
         leaf_method: str = "auto",
-        leaf_steps: int = 1,
+        leaf_steps: int | str = "auto",
         l2_regularization: float | str = "auto",
         init: str = "auto",
         categorical_features: Any = "from_dtype",

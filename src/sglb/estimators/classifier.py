@@ -25,8 +25,9 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
         loss(y, raw) and gradient(y, raw).
     n_estimators : steps of the chain, one tree each.
     learning_rate : the paper's epsilon; "auto" follows from rows, steps and loss.
-    max_depth : splits of a tree, 1 to 16; "auto" is 6, with more than two classes 8.
-    max_bins : bins of a number, 2 to 255; a missing value has its own besides. "auto" is 64.
+    max_depth : splits of a tree, 1 to 16; "auto" is 6 or 8, by task and size.
+    max_bins : bins of a number, 2 to 255; a missing value has its own besides. "auto" is
+        254, but 64 for wide tables and for more than two classes.
     sampler : "plain" (gradient boosting), "stochastic" (on samples of the rows, set subsample),
         "langevin" (SGLB), or an object of `sglb.samplers` that brings its own rates.
     temperature : 0 is no noise, 1 the Bayesian posterior; "auto" follows from the loss.
@@ -37,14 +38,14 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
     random_strength : noise on split scores.
     leaf_method : "gradient" (the paper), "newton", or "auto" (newton for convex losses).
     leaf_steps : Newton steps in the leaves of each tree, for losses of one output and all rows;
-        they bring the leaves close to their optimum, so that a short chain is better. Of many rows
-        those between the first step and the last look at some: ten cost little more than two.
+        they bring the leaves close to their optimum, so that a short chain is better. From 300,000
+        rows on those before the last look at some of the rows: "auto" takes 3 there, else 1.
     l2_regularization : added to the weight of each leaf; "auto" is 0, for Newton leaves 3.
     init : "zero" (the paper) or "mean", the best constant, never shrunk; "auto" is "mean".
     categorical_features : "from_dtype" (columns of text or of a categorical type), or a list of
         column names or places, or a mask over the columns; None takes every column for numbers.
-        Up to 64 levels (no more than max_bins) are split one against the others, more become means
-        of the target.
+        Few levels are split one against the others, many become means of the target
+        (docs/categories.md).
     class_weight : None, "balanced", or a dict from label to weight.
     early_stopping_rounds : steps without improvement on the last evaluation set before stopping.
     random_state : seed; the same seed gives the same model for any n_jobs.
@@ -78,7 +79,7 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
         structure_sample: float | str = "auto",
         random_strength: float = 0.0,
         leaf_method: str = "auto",
-        leaf_steps: int = 1,
+        leaf_steps: int | str = "auto",
         l2_regularization: float | str = "auto",
         init: str = "auto",
         categorical_features: Any = "from_dtype",

@@ -1,5 +1,6 @@
 // Thresholds and codes.
 #include "encoder.h"
+#include "infinity.h"
 #include "tables.h"
 
 namespace sglb::bindings {
@@ -39,6 +40,12 @@ void py_to_rows(In<uint8_t, 2> columns, Array<uint8_t, 2> rows, int n_threads) {
             n_threads);
 }
 
+int64_t py_first_infinity(AnyMatrix x, int n_threads) {
+    const Table table = table_of(x);
+    nb::gil_scoped_release release;
+    return first_infinity(table, n_threads);
+}
+
 }  // namespace
 
 void bind_bins(nb::module_& m) {
@@ -46,6 +53,7 @@ void bind_bins(nb::module_& m) {
           "seed"_a, "thresholds"_array, "n_thresholds"_array, "n_threads"_a);
     m.def("encode", &py_encode, "x"_array, "thresholds"_array, "n_thresholds"_array,
           "columns"_array, "n_threads"_a);
+    m.def("first_infinity", &py_first_infinity, "x"_array, "n_threads"_a);
     m.def("to_rows", &py_to_rows, "columns"_array, "rows"_array, "n_threads"_a);
 }
 

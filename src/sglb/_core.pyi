@@ -170,6 +170,9 @@ def encode(
 ) -> None:
     """Codes of x (N, F): OUT columns (F, N)."""
 
+def first_infinity(x: NDArray[Any], n_threads: int) -> int:
+    """Place of the first infinite value of x (N, F), row * F + column; -1 without one."""
+
 def to_rows(columns: Bytes, rows: Bytes, n_threads: int) -> None:
     """Transpose codes (F, N) to OUT rows (N, S)."""
 

@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import assert_all_finite, check_array
+from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
+from sglb import _core
 from sglb.columns import Columns
 from sglb.labels import LabelColumn, of_array, of_objects, of_series
 
@@ -55,7 +56,9 @@ class Features:
         return Features(self.values[rows], labels, self.is_categorical)
 
 
-def read_features(estimator: Any, X: Any, *, reset: bool, categorical: Any = None) -> Features:
+def read_features(
+    estimator: Any, X: Any, *, reset: bool, categorical: Any = None, n_threads: int = 1
+) -> Features:
     """Return X as numbers and labels.
 
     `categorical` says which columns are categorical: "from_dtype" (text and categories), names,
@@ -63,19 +66,20 @@ def read_features(estimator: Any, X: Any, *, reset: bool, categorical: Any = Non
     names of the features and X needs a row; otherwise both must be the same as in fit.
     """
     if not reset and categorical is None and _is_ready(estimator, X):
-        _refuse_infinity(X, range(X.shape[1]))
+        _refuse_infinity(X, range(X.shape[1]), n_threads)
         return Features(np.asarray(X), (), np.zeros(X.shape[1], dtype=bool))
     frame = _as_frame(X)
     if frame is None:
         features = _read_array(estimator, X, reset, categorical)
     else:
-        features = _read_frame(estimator, frame, reset, categorical)
+        features = _read_frame(estimator, frame, reset, categorical, n_threads)
     if isinstance(features.values, Columns):  # are in order, see _numbers()
         return features
     values = _readable(features.values)
     names = getattr(estimator, "feature_names_in_", None)
     places = np.flatnonzero(~features.is_categorical)
-    _refuse_infinity(values, places if names is None else [repr(names[place]) for place in places])
+    columns = places if names is None else [repr(names[place]) for place in places]
+    _refuse_infinity(values, columns, n_threads)
     return Features(values, features.labels, features.is_categorical)
 
 
@@ -178,7 +182,9 @@ def _holds_text(column: Array) -> bool:
     return any(isinstance(value, str | bytes) for value in column.tolist())
 
 
-def _read_frame(estimator: Any, frame: Any, reset: bool, categorical: Any) -> Features:
+def _read_frame(
+    estimator: Any, frame: Any, reset: bool, categorical: Any, n_threads: int
+) -> Features:
     """Read a frame: columns of text and categories as labels, the others as numbers."""
     names, columns = list(frame.columns), list(frame.iter_columns())
     is_text = np.array([_is_text(column) for column in columns], dtype=bool)
@@ -198,7 +204,7 @@ def _read_frame(estimator: Any, frame: Any, reset: bool, categorical: Any) -> Fe
         ensure_min_features=0 if mask.any() else 1,
         **_checks(reset),
     )
-    values = _numbers(frame, numeric)
+    values = _numbers(frame, numeric, n_threads)
     labels = tuple(_labels(columns[place]) for place in np.flatnonzero(mask))
     return Features(values, labels, mask)
 
@@ -266,7 +272,7 @@ def _place_of(one: Any, names: list[Any] | None, n_columns: int) -> int:
     return one
 
 
-def _numbers(frame: Any, series: list[Any]) -> Array | Columns:
+def _numbers(frame: Any, series: list[Any], n_threads: int) -> Array | Columns:
     """Return columns of a frame in the narrowest type that holds them all, without infinity."""
     if frame.implementation.is_pandas() and len(series) == len(frame.columns):
         held = set(frame.to_native().dtypes)
@@ -276,7 +282,7 @@ def _numbers(frame: Any, series: list[Any]) -> Array | Columns:
     dtypes = [np.dtype(np.float64)] if not series else []
     for one in series:
         column = _column(one)
-        _refuse_infinity(column[:, None], [repr(one.name)])
+        _refuse_infinity(_readable(column[:, None]), [repr(one.name)], n_threads)
         dtypes.append(column.dtype)
     readers = [partial(_column, one) for one in series]
     return Columns(len(frame), readers, _readable_dtype(np.result_type(*dtypes)))
@@ -332,15 +338,11 @@ def _readable_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return dtype
 
 
-def _refuse_infinity(values: Array, columns: Any) -> None:
+def _refuse_infinity(values: Array, columns: Any, n_threads: int) -> None:
     """Refuse infinite values, naming the first one's column and row."""
     if values.dtype.kind != "f":
         return
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(values.sum()):  # the usual case, and the only cheap one for a single row
-            return
-    try:
-        assert_all_finite(values, allow_nan=True)
-    except ValueError:
-        row, place = np.argwhere(np.isinf(values))[0]
-        raise ValueError(f"X contains infinity in column {columns[place]}, row {row}") from None
+    place = _core.first_infinity(values, n_threads)
+    if place >= 0:
+        row, column = divmod(place, values.shape[1])
+        raise ValueError(f"X contains infinity in column {columns[column]}, row {row}")

@@ -31,7 +31,7 @@ from sglb.ensemble import Ensemble, States
 from sglb.estimators.evaluation import EvalSets, Given, list_sets
 from sglb.estimators.residuals import LastScores, predicts_means, residual_variance
 from sglb.estimators.rows import Rows, encode_rows
-from sglb.frame import Features, read_features
+from sglb.frame import Features, Mask, read_features
 from sglb.losses import Loss
 from sglb.losses.links import Link
 from sglb.losses.minimisers import spread
@@ -180,7 +180,13 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
 
     def _read_rows(self, X: Any, y: Any, sample_weight: Any) -> Rows:
         """Read the training rows; a row of weight zero is not there."""
-        features = read_features(self, X, reset=True, categorical=self.categorical_features)
+        features = read_features(
+            self,
+            X,
+            reset=True,
+            categorical=self.categorical_features,
+            n_threads=n_threads(self.n_jobs),
+        )
         target, classes = self._learn_target(y, len(features))
         weight = self._row_weight(read_weight(sample_weight, features), target, classes)
         if weight is not None and not weight.all():
@@ -213,7 +219,7 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
         sets = []
         mask = rows.features.is_categorical
         for place, one in enumerate(given):
-            features = read_features(self, one.X, reset=False, categorical=mask)
+            features = self._read_like(one.X, mask)
             if not len(features):
                 raise ValueError(f"eval_set[{place}] has no rows")
             target = self._same_target(one.y, len(features), rows.classes)
@@ -296,8 +302,12 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
     def _read(self, X: Any) -> Features:
         """Read rows to predict."""
         encoding = self._fitted().encoding
-        mask = None if encoding is None else encoding.is_categorical
-        return read_features(self, X, reset=False, categorical=mask)
+        return self._read_like(X, None if encoding is None else encoding.is_categorical)
+
+    def _read_like(self, X: Any, mask: Mask | None) -> Features:
+        """Read other rows of the table that fit has seen, its categorical columns by a mask."""
+        threads = n_threads(self.n_jobs)
+        return read_features(self, X, reset=False, categorical=mask, n_threads=threads)
 
     def _compute(
         self, X: Any, kernel: Callable[[Array, int], tuple[Floats, ...]]

@@ -1,14 +1,11 @@
 #include "search.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
-#include <limits>
 
-#include "histogram.h"
 #include "leaf_rows.h"
-#include "noise.h"
 #include "parallel.h"
+#include "scoreboard.h"
 
 namespace sglb {
 namespace {
@@ -51,13 +48,6 @@ struct Branch {
     int64_t place;            // of the histograms of both
 };
 
-struct Candidate {
-    // Sum of G^2 / (W + l2) over the leaves it makes, or the noisy root of it.
-    double rank = -std::numeric_limits<double>::infinity();
-    Split split{-1, 0, 0};
-    bool exists() const { return split.feature >= 0; }
-};
-
 class Search {
   public:
     Search(const SearchInput& input, Workspace& workspace, int n_threads)
@@ -65,11 +55,13 @@ class Search {
           ws_(workspace),
           n_threads_(n_threads),
           n_leaves_(int64_t{1} << std::max(0, input.rule.max_depth - 1)),
-          rows_(input.n, input.by_row ? input.rows : nullptr, n_leaves_, workspace, n_threads) {
-        n_groups_ = in_.codes.stride / group_features;
-        n_panels_ = (n_groups_ + panel_groups - 1) / panel_groups;
-        width_ = *std::max_element(in_.codes.n_codes, in_.codes.n_codes + in_.codes.n_features);
-        group_size_ = group_features * width_;
+          n_groups_(groups_of(input.codes)),
+          n_panels_((n_groups_ + panel_groups - 1) / panel_groups),
+          width_(
+              *std::max_element(input.codes.n_codes, input.codes.n_codes + input.codes.n_features)),
+          group_size_(group_features * width_),
+          rows_(input.n, input.by_row ? input.rows : nullptr, n_leaves_, workspace, n_threads),
+          board_(input, width_, Pairs(input.rule.max_depth - 1).n_ranges(), workspace) {
         prepare();
     }
 
@@ -97,12 +89,6 @@ class Search {
                level * kept_leaves_ * 2 * 8 <= most_histogram_bytes)
             kept_leaves_ *= 2;
         ws_.hist.resize(static_cast<size_t>(level * kept_leaves_));
-        const int64_t n_ranges = Pairs(in_.rule.max_depth - 1).n_ranges();
-        part_size_ = 2 * n_groups_ * group_size_;
-        ws_.scores.resize(static_cast<size_t>(n_ranges * part_size_));
-        ws_.parted.resize(ws_.scores.size());
-        if (in_.rule.random_strength > 0.0)
-            noise_scale_ = gradient_scale() * in_.rule.random_strength;
     }
 
     // The sampled rows' codes side by side, panel by panel: they are read several times a tree.
@@ -153,10 +139,6 @@ class Search {
         return {r * pairs.range, std::min(pairs.n, (r + 1) * pairs.range)};
     }
 
-    int64_t features_of(int64_t group) const {
-        return std::min(group_features, in_.codes.n_features - group * group_features);
-    }
-
     // Adds the rows of a segment to the histograms of some groups, `place(group)` being where they
     // go. A block of rows serves all groups while its codes are in the cache.
     template <class Place>
@@ -167,19 +149,7 @@ class Search {
                 build_histogram(
                     {codes_of(group * group_features), stride_, in_.n_words * stride_ > near_bytes},
                     rows_.order() + rows.begin + at, in_.packed + output * in_.n_words,
-                    std::min(block, rows.count - at), features_of(group) <= 4, place(group));
-    }
-
-    // sqrt(sum of squared gradients / sum of weights): what random_strength is relative to.
-    double gradient_scale() const {
-        int64_t squares = 0, weight = 0;
-        for (int64_t i = 0; i < in_.n_words * in_.n_outputs; ++i) {
-            const int64_t q = in_.packed[i] >> 32;
-            squares += q * q;
-            weight += in_.packed[i] & 0x7fffffff;
-        }
-        return weight > 0 ? std::sqrt(static_cast<double>(squares) / static_cast<double>(weight))
-                          : 0.0;
+                    std::min(block, rows.count - at), board_.features_of(group) <= 4, place(group));
     }
 
     Candidate best_candidate(int depth) {
@@ -192,16 +162,7 @@ class Search {
             score_chunks(pairs);
         else
             score_groups(pairs);
-        best_.assign(static_cast<size_t>(n_groups_), Candidate{});
-        const int threads = n_groups_ > 2 * panel_groups ? n_threads_ : 1;
-        parallel_for(n_groups_, threads, [&](int64_t group) {
-            merge_scores(scores(group, 0), n_ranges_, part_size_, width_);
-            best_[static_cast<size_t>(group)] = best_in_group(group, depth);
-        });
-        Candidate winner;
-        for (const Candidate& candidate : best_)
-            if (candidate.rank > winner.rank) winner = candidate;
-        return winner;
+        return board_.best(n_ranges_, depth, n_groups_ > 2 * panel_groups ? n_threads_ : 1);
     }
 
     // Tasks enough for all threads: each takes some groups of features and a range of leaves
@@ -353,93 +314,21 @@ class Search {
                 families.push_back(family(k, pair));
                 if (!pairs.half || !branch(pair).n_built) families.back().part = nullptr;
             }
-        score_histograms(families.data(), static_cast<int64_t>(families.size()), rule(group),
-                         scores(group, r));
-    }
-
-    GroupRule rule(int64_t group) const {
-        GroupRule rule{
-            width_, features_of(group), {}, static_cast<float>(std::min(in_.rule.l2, 0x1p52))};
-        for (int64_t j = 0; j < features_of(group); ++j)
-            rule.is_level[j] = one_code_left(in_.codes.kinds[group * group_features + j]);
-        return rule;
-    }
-
-    GroupScores scores(int64_t group, int64_t r) {
-        const int64_t at = r * part_size_ + 2 * group * group_size_;
-        float* score = ws_.scores.data() + at;
-        int32_t* parted = ws_.parted.data() + at;
-        bool missing = false;
-        for (int64_t j = 0; j < features_of(group); ++j)
-            missing |= in_.codes.kinds[group * group_features + j] == numbers_or_missing;
-        return {score, parted, missing ? score + group_size_ : nullptr, parted + group_size_};
-    }
-
-    Candidate best_in_group(int64_t group, int depth) {
-        const GroupScores from = scores(group, 0);
-        for (int64_t j = 0; j < features_of(group); ++j)
-            if (in_.codes.kinds[group * group_features + j] == bundle)
-                from.parted[lane_feature[j]] = from.right_parted[lane_feature[j]] = 0;
-        float rank[group_features];
-        int32_t place[group_features];
-        best_scores(from, width_, rank, place);
-        Candidate best;
-        for (int64_t j = 0; j < features_of(group); ++j) {
-            const int64_t lane = lane_feature[j];  // the order is its own inverse
-            double value = static_cast<double>(rank[lane]);
-            int64_t at = place[lane];
-            if (in_.rule.random_strength > 0.0 && at >= 0)
-                at = best_noisy(from, group * group_features + j, lane, depth, value);
-            if (at < 0 || !(value > best.rank)) continue;
-            const auto feature = static_cast<int32_t>(group * group_features + j);
-            const auto high = static_cast<uint8_t>(at / 2);
-            const bool level = one_code_left(in_.codes.kinds[feature]);
-            best = {value, {feature, level ? high : static_cast<uint8_t>(at % 2), high}};
-        }
-        return best;
-    }
-
-    // The best candidate of one feature by the root of the score plus noise; -1 without one.
-    int64_t best_noisy(const GroupScores& from, int64_t feature, int64_t lane, int depth,
-                       double& best) const {
-        const Stream stream{in_.rule.seed, in_.rule.step, Role::score,
-                            static_cast<uint32_t>(depth)};
-        best = -std::numeric_limits<double>::infinity();
-        int64_t place = -1;
-        const bool level = one_code_left(in_.codes.kinds[feature]);
-        // The last code of a number has nothing on its right but, perhaps, missing values, and the
-        // split at code 0 is that one's mirror image.
-        const int64_t n = 2 * (in_.codes.n_codes[feature] - (level ? 0 : 1));
-        for (int64_t at = 0; at < n; ++at) {
-            const bool right = at % 2 != 0;
-            if (right && in_.codes.kinds[feature] != numbers_or_missing) continue;
-            const int64_t entry = at / 2 * group_features + lane;
-            if ((right ? from.right_parted : from.parted)[entry] <= 0) continue;
-            const auto score = static_cast<double>((right ? from.right_score : from.score)[entry]);
-            const double rank =
-                std::sqrt(score) +
-                noise_scale_ * normal_at(stream, static_cast<uint64_t>(feature * 512 + at));
-            if (rank > best) {
-                best = rank;
-                place = at;
-            }
-        }
-        return place;
+        board_.score(group, r, families);
     }
 
     const SearchInput& in_;
     Workspace& ws_;
     int n_threads_;
     int64_t n_leaves_;  // of the last level that is searched
-    LeafRows rows_;
     int64_t n_groups_, n_panels_, width_, group_size_;
-    int64_t kept_leaves_ = 1, n_ranges_ = 1, part_size_ = 0;
+    LeafRows rows_;
+    Scoreboard board_;
+    int64_t kept_leaves_ = 1, n_ranges_ = 1;
     const uint8_t* codes_ = nullptr;
     int64_t stride_ = 0, panel_size_ = 0;
     std::vector<Branch> branches_;  // by pair
     std::vector<int64_t> places_;   // of the leaves' histograms
-    std::vector<Candidate> best_;
-    double noise_scale_ = 0.0;
 };
 
 }  // namespace

@@ -37,11 +37,11 @@ def leaf_sums(leaf, n_leaves, gradient, hessian, weight, l2):
     return sums(gradient), np.where(C > 0, C, W), W  # no curvature anywhere: a gradient step
 
 
-def next_steps(G, C, l2, path):
+def next_steps(G, C, l2, path, reach=np.inf):
     """Newton steps of a path, never longer than the last, half as long where they turn back."""
     total, last, _ = path
     step = -(G + l2 * total) / C
-    most = np.abs(np.where((step < 0) == (last < 0), last, last / 2))
+    most = np.minimum(np.abs(np.where((step < 0) == (last < 0), last, last / 2)), reach)
     return np.clip(step, -most, most)
 
 
@@ -52,50 +52,64 @@ def start_path(n_leaves, n_outputs):
     return path
 
 
-def approach(leaf, n_leaves, gradient, hessian, weight, l2, path):
+def approach(leaf, n_leaves, gradient, hessian, weight, l2, path, reach=np.inf):
     """The path after another step that is not the last one of the tree."""
     G, C, W = leaf_sums(leaf, n_leaves, gradient, hessian, weight, l2)
     with np.errstate(divide="ignore", invalid="ignore"):
-        step = next_steps(G, C, l2, path)
+        step = next_steps(G, C, l2, path, reach)
         bend = (C - l2) / W
-    total, last, first = path
-    found = np.stack([total + step, step, np.where(np.isinf(last), bend, first)])
+    total, _, first = path
+    found = np.stack([total + step, step, np.where(first > 0, first, bend)])
     return np.where(W > 0, found, path)
 
 
 def part_of_rows(n_rows, every, step):
-    """Which rows a step on part of them looks at: one of every so many tiles of 512."""
-    return np.arange(n_rows) // 512 % every == step % every
+    """Which rows a step on part of them looks at: one of every so many lines of 64."""
+    return np.arange(n_rows) // 64 % every == step % every
 
 
-def approach_on_part(leaf, n_leaves, gradient, hessian, weight, l2, path, part):
+def approach_on_part(leaf, n_leaves, gradient, hessian, weight, l2, path, part, reach=np.inf):
     """As `approach` from the rows of a part alone, in the leaves where these have the curvature of
     64 rows of the logistic loss at its largest, 1/4.
     """
     heavy = 1.0 if weight is None else weight.max()
     weight = np.ones(part.size) if weight is None else weight
     slopes = gradient[:, part], hessian[:, part]
-    found = approach(leaf[part], n_leaves, *slopes, weight[part], l2 * part.mean(), path)
+    found = approach(leaf[part], n_leaves, *slopes, weight[part], l2 * part.mean(), path, reach)
     curvature = np.bincount(leaf[part], weight[part] * hessian[0, part], n_leaves)
     enough = curvature >= 64 * 0.25 * heavy
     return np.where(enough[:, None], found, path)
 
 
 def leaf_values(
-    leaf, n_leaves, gradient, hessian, weight, learning_rate, sigma, l2, seed, step, path=None
+    leaf,
+    n_leaves,
+    gradient,
+    hessian,
+    weight,
+    learning_rate,
+    sigma,
+    l2,
+    seed,
+    step,
+    path=None,
+    reach=np.inf,
 ):
     """theta_j = -eps (G_j + sigma sqrt(C_j) xi_j) / C_j, (n_leaves, K); 0 without weight.
 
     After a path G_j / C_j is the sum of its steps and of another one, and C_j is by what the first
-    one saw.
+    one saw. A lone step is at most the reach, or half of it for theta_j.
     """
     G, C, W = leaf_sums(leaf, n_leaves, gradient, hessian, weight, l2)
     n_outputs = len(gradient)
     xi = np.stack([core_normals(seed, step, LEAF, k, n_leaves) for k in range(n_outputs)], axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        start = -G / C if path is None else path[0] + next_steps(G, C, l2, path)
-        if path is not None:
-            C = np.where(np.isinf(path[1]), C, path[2] * W + l2)
+        if path is None:
+            most = reach * max(1.0, 0.5 / learning_rate)
+            start = np.clip(-G / C, -most, most)
+        else:
+            start = path[0] + next_steps(G, C, l2, path, reach)
+            C = np.where(path[2] > 0, path[2] * W + l2, C)
         noise = sigma / np.sqrt(C) * xi
         return np.where(W > 0, learning_rate * (start - noise), 0.0)
 

@@ -13,7 +13,7 @@ LAYOUTS = {
     "columns": np.asfortranarray,
     "some columns": lambda x: np.repeat(x, 2, axis=1)[:, ::2],
     "first columns": lambda x: np.hstack([x, x])[:, : x.shape[1]],
-    "upside down": lambda x: x[::-1][::-1],
+    "upside down": lambda x: x[::-1].copy()[::-1],
     "backwards": lambda x: x[:, ::-1].copy()[:, ::-1],
     "read only": lambda x: np.frombuffer(x.tobytes(), x.dtype).reshape(x.shape),
 }

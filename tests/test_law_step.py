@@ -7,6 +7,8 @@
 Learning rate 0.7 and shrink rate 0.9 are large: where the gradient is taken cannot hide.
 """
 
+import math
+
 import numpy as np
 import pytest
 
@@ -71,7 +73,10 @@ def step_by_formula(raw, leaf, n_leaves, y, weight, loss, leaves, offset):
             curvature = w[here].sum()
             if leaves.method == "newton":
                 curvature = max((w * hessian[k])[here].sum(), 1e-3 * mean_curvature * curvature)
-            values[j, k] = -EPS * (w * gradient[k])[here].sum() / (curvature + leaves.l2)
+            step = -(w * gradient[k])[here].sum() / (curvature + leaves.l2)
+            if leaves.method == "newton" and loss.name == "logistic":
+                step = np.clip(step, -2.0, 2.0)  # EPS is above 1/2, else 1 / EPS
+            values[j, k] = EPS * step
     return offset[:, None] + RHO * (raw - offset[:, None]) + values[leaf].T, values
 
 
@@ -225,15 +230,20 @@ def test_without_noise_the_chain_ends_at_the_ridge_solution():
     np.testing.assert_allclose(guest.raw[0, 0], expected, rtol=0, atol=1e-12)
 
 
-def test_a_saturated_newton_leaf_counts_as_a_thousandth_of_the_mean_curvature():
+@pytest.mark.parametrize(("reach", "step"), [(math.inf, 8000.0), (2.0, 2.0)])
+def test_a_saturated_newton_leaf_counts_as_a_thousandth_of_the_mean_curvature(
+    monkeypatch, reach, step
+):
     # Left: f = 0, four rows with h = 1/4 each. Right: f = 30, four rows with h = 1e-13 each, all
-    # wrong (g = 1): the Newton step would be -EPS * 1e13. Mean curvature 1/8, least 4 / 8000.
+    # wrong (g = 1): the Newton step would be -EPS * 1e13. Mean curvature 1/8, least 4 / 8000. Of
+    # that the logistic loss takes no more than its reach.
+    monkeypatch.setattr(Logistic, "reach", reach)
     rows = binary_set([[0, 0, 0, 0, 1, 1, 1, 1]], np.array([0.0, 1.0, 0.0, 1.0, 0, 0, 0, 0]))
     guest = Record(start=np.array([[0.0] * 4 + [30.0] * 4]))
     sampler, rule = Langevin(EPS, 0.0, GAMMA), FixedStructure(splits(0))
     walk(rows, Logistic(), sampler, rule, guest, 1, leaves=LeafRule("newton"))
     np.testing.assert_allclose(guest.raw[0, 0, :4], 0.0, atol=1e-12)
-    np.testing.assert_allclose(guest.raw[0, 0, 4:], RHO * 30.0 - EPS * 8000.0, rtol=1e-12)
+    np.testing.assert_allclose(guest.raw[0, 0, 4:], RHO * 30.0 - EPS * step, rtol=1e-12)
 
 
 def test_no_temperature_and_no_shrink_is_plain_gradient_boosting():

@@ -25,8 +25,9 @@ from sglb import _core
 class Kernels:
     """Rows in leaves; each step takes slopes that have nothing to do with the last ones."""
 
-    def __init__(self, rng, n_rows, depth, n_outputs, *, weighted):
+    def __init__(self, rng, n_rows, depth, n_outputs, *, weighted, reach=np.inf):
         self.rng = rng
+        self.reach = reach
         self.columns, _ = make_codes(rng, n_rows, N_CODES)
         self.splits = make_splits(rng, N_CODES, depth)
         self.weight = make_weight(rng, n_rows) if weighted else None
@@ -49,15 +50,16 @@ class Kernels:
     def approach(self, gradient, hessian, l2, path, n_threads=1):
         ahead, gains = np.full_like(self.raw, np.nan), np.full(len(self.splits[0]), np.nan)
         _core.approach_leaves(
-            *self.before(gradient, hessian), l2, 1, 2, 1, self.raw, path, ahead, gains, n_threads
-        )
+            *self.before(gradient, hessian), l2, self.reach, 1, 2, 1, self.raw, path, ahead, gains,
+            n_threads,
+        )  # fmt: skip
         return ahead, gains
 
     def fit(self, gradient, hessian, l2, sigma, where, path, n_threads=1):
         raw, values = self.raw.copy(), np.full((self.n_leaves, len(self.raw)), np.nan)
         _core.fit_leaves(
-            *self.before(gradient, hessian), 0.3, sigma, 1.0, l2, np.zeros(len(raw)), *where, path,
-            raw, values, None, n_threads,
+            *self.before(gradient, hessian), 0.3, sigma, 1.0, l2, self.reach, np.zeros(len(raw)),
+            *where, path, raw, values, None, n_threads,
         )  # fmt: skip
         return values, raw
 
@@ -71,19 +73,20 @@ class Kernels:
     st.integers(1, 4),
     st.sampled_from([0.0, 2.5]),
     st.sampled_from([0.0, 20.0]),
+    st.sampled_from([np.inf, 0.5, 0.05]),
     st.tuples(seeds, steps),
 )
 def test_paths_and_values_equal_their_twin(
-    rng, n_rows, depth, n_outputs, weighted, n_steps, l2, sigma, where
+    rng, n_rows, depth, n_outputs, weighted, n_steps, l2, sigma, reach, where
 ):
-    kernels = Kernels(rng, n_rows, depth, n_outputs, weighted=weighted)
+    kernels = Kernels(rng, n_rows, depth, n_outputs, weighted=weighted, reach=reach)
     facts = kernels.leaf, kernels.n_leaves
     path = reference_leaves.start_path(kernels.n_leaves, n_outputs)
     expected = path.copy()
     for _ in range(n_steps):
         slopes = kernels.slopes()
         ahead, gains = kernels.approach(*slopes, l2, path)
-        expected = reference_leaves.approach(*facts, *slopes, kernels.weight, l2, expected)
+        expected = reference_leaves.approach(*facts, *slopes, kernels.weight, l2, expected, reach)
         np.testing.assert_allclose(path, expected, rtol=1e-9, atol=1e-12)
         np.testing.assert_allclose(ahead, kernels.raw + path[0][kernels.leaf].T, rtol=1e-15)
         first = reference_leaves.gains(kernels.leaf, depth, slopes[0], kernels.weight, l2)
@@ -91,7 +94,7 @@ def test_paths_and_values_equal_their_twin(
     slopes = kernels.slopes()
     values, raw = kernels.fit(*slopes, l2, sigma, where, path)
     twin = reference_leaves.leaf_values(
-        *facts, *slopes, kernels.weight, 0.3, sigma, l2, *where, expected
+        *facts, *slopes, kernels.weight, 0.3, sigma, l2, *where, expected, reach
     )
     np.testing.assert_allclose(values, twin, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(raw, kernels.raw + values[kernels.leaf].T, rtol=1e-15, atol=1e-15)
@@ -118,10 +121,14 @@ def test_kernels_refuse_what_does_not_fit():
         kernels.approach(gradient, hessian, 0.0, path[:2])
     with pytest.raises(ValueError, match="path must be"):
         kernels.fit(gradient, hessian, 0.0, 0.0, (1, 2), path[:, :2].copy())
-    arguments = [*kernels.before(gradient, hessian), 0.0, 1, 2, 1, kernels.raw, path]
+    arguments = [*kernels.before(gradient, hessian), 0.0, 1.0, 1, 2, 1, kernels.raw, path]
     with pytest.raises(ValueError, match="ahead must be"):
         _core.approach_leaves(*arguments, kernels.raw[:, 1:].copy(), None, 1)
-    arguments[3] = _core.Slopes(gradient, None)
+    for reach in (0.0, -1.0, np.nan):
+        arguments[7] = reach
+        with pytest.raises(ValueError, match="reach must be above 0"):
+            _core.approach_leaves(*arguments, kernels.raw.copy(), None, 1)
+    arguments[3], arguments[7] = _core.Slopes(gradient, None), 1.0
     with pytest.raises(ValueError, match="Newton steps"):
         _core.approach_leaves(*arguments, kernels.raw.copy(), None, 1)
 
@@ -130,7 +137,7 @@ class LossKernels(Kernels):
     """The same with slopes of the logistic loss, which finds its way along the path by itself."""
 
     def __init__(self, rng, n_rows, depth, *, weighted):
-        super().__init__(rng, n_rows, depth, 1, weighted=weighted)
+        super().__init__(rng, n_rows, depth, 1, weighted=weighted, reach=0.7)
         self.y = (rng.random(n_rows) < 0.3) * 1.0
         self.loss = _core.Slopes("logistic", (0.0, 0.0), self.y, self.raw, True)
 
@@ -149,14 +156,15 @@ class LossKernels(Kernels):
         )
 
     def look(self, path, *, step=0, every=1, gains=None, n_threads=1):
-        arguments = 1.5, 1, step, every, self.raw, path, None, gains, n_threads
+        arguments = 1.5, self.reach, 1, step, every, self.raw, path, None, gains, n_threads
         _core.approach_leaves(*self.start(), *arguments)
 
     def end(self, path, n_threads=1):
         raw, values = self.raw.copy(), np.full((self.n_leaves, 1), np.nan)
         _core.fit_leaves(
-            *self.start(), 0.3, 2.0, 1.0, 1.5, np.zeros(1), 1, 2, path, raw, values, None, n_threads
-        )
+            *self.start(), 0.3, 2.0, 1.0, 1.5, self.reach, np.zeros(1), 1, 2, path, raw, values,
+            None, n_threads,
+        )  # fmt: skip
         return values
 
 
@@ -170,11 +178,11 @@ def test_a_loss_is_evaluated_where_the_path_has_come_to(depth, weighted):
     for _ in range(3):
         kernels.look(path)
         slopes = kernels.at(expected)
-        expected = reference_leaves.approach(*facts, *slopes, kernels.weight, 1.5, expected)
+        expected = reference_leaves.approach(*facts, *slopes, kernels.weight, 1.5, expected, 0.7)
         np.testing.assert_allclose(path, expected, rtol=1e-8, atol=1e-10)
     slopes = kernels.at(expected)
     twin = reference_leaves.leaf_values(
-        *facts, *slopes, kernels.weight, 0.3, 2.0, 1.5, 1, 2, expected
+        *facts, *slopes, kernels.weight, 0.3, 2.0, 1.5, 1, 2, expected, 0.7
     )
     np.testing.assert_allclose(kernels.end(path), twin, rtol=1e-8, atol=1e-10)
 
@@ -192,7 +200,7 @@ def test_a_step_on_part_of_the_rows_is_one_on_those_alone(every, weighted, step,
         before = path.copy()
         kernels.look(path, step=step, every=every)
         expected = reference_leaves.approach_on_part(
-            *facts, *kernels.at(before), kernels.weight, 1.5, before, part
+            *facts, *kernels.at(before), kernels.weight, 1.5, before, part, 0.7
         )
         np.testing.assert_allclose(path, expected, rtol=1e-8, atol=1e-10)
         stayed = path[0, :, 0] == before[0, :, 0]
@@ -204,7 +212,7 @@ def test_a_step_on_part_of_the_rows_is_one_on_those_alone(every, weighted, step,
             assert np.array_equal(again, path)
     # Leaves that took no step have their only one now, with its own noise.
     twin = reference_leaves.leaf_values(
-        *facts, *kernels.at(path), kernels.weight, 0.3, 2.0, 1.5, 1, 2, path
+        *facts, *kernels.at(path), kernels.weight, 0.3, 2.0, 1.5, 1, 2, path, 0.7
     )
     np.testing.assert_allclose(kernels.end(path), twin, rtol=1e-8, atol=1e-10)
 
@@ -231,10 +239,11 @@ def test_part_of_the_rows_is_for_losses_alone():
     for every in (0, -1):
         with pytest.raises(ValueError, match="every must be 1 or more"):
             kernels.look(path, every=every)
-    arguments = [*kernels.start(), 1.5, 1, 2, 2, kernels.raw, path, kernels.raw.copy(), None, 1]
+    arguments = [*kernels.start(), 1.5, 1.0, 1, 2, 2, kernels.raw, path]
+    arguments += [kernels.raw.copy(), None, 1]
     with pytest.raises(ValueError, match="1 with ahead"):
         _core.approach_leaves(*arguments)
     arguments[3] = _core.Slopes(*kernels.slopes())
-    arguments[12] = None
+    arguments[13] = None
     with pytest.raises(ValueError, match="None beside a loss"):
         _core.approach_leaves(*arguments)

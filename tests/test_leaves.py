@@ -47,7 +47,17 @@ class Leaves:
         self.raw = rng.normal(size=(n_outputs, n_rows))
         self.depth = depth
 
-    def fit(self, learning_rate=0.1, sigma=0.0, shrink=1.0, l2=0.0, seed=1, step=2, n_threads=1):
+    def fit(
+        self,
+        learning_rate=0.1,
+        sigma=0.0,
+        shrink=1.0,
+        l2=0.0,
+        seed=1,
+        step=2,
+        n_threads=1,
+        reach=np.inf,
+    ):
         raw = self.raw.copy()
         values = np.full((1 << self.depth, len(raw)), np.nan)
         self.gains = np.full(self.depth, np.nan)
@@ -65,6 +75,7 @@ class Leaves:
             sigma,
             shrink,
             l2,
+            reach,
             self.offset,
             seed,
             step,

@@ -19,7 +19,7 @@ double py_largest(nb::ndarray<const double, nb::c_contig, nb::device::cpu> value
 // What every step in the leaves needs; the rest, zero here, is for the last.
 LeafInput input_of(const RowsObject& rows, const StructureObject& structure,
                    const SlopesObject& object, double subsample, SlopeBounds largest, double l2,
-                   uint64_t seed, uint32_t step) {
+                   double reach, uint64_t seed, uint32_t step) {
     structure.check_features(length(rows.code_columns, 0));
     LeafInput input{};
     input.columns = rows.code_columns.data();
@@ -32,6 +32,8 @@ LeafInput input_of(const RowsObject& rows, const StructureObject& structure,
     input.largest_hessian = largest.second;
     input.largest_weight = rows.largest_weight();
     input.l2 = l2;
+    require(reach > 0.0, "reach must be above 0");
+    input.reach = reach;
     input.seed = seed;
     input.step = step;
     return input;
@@ -53,7 +55,7 @@ Approach approach_of(const Array<double, 3>& path, size_t n_leaves, size_t n_out
 
 void py_fit_leaves(Workspace& workspace, const RowsObject& rows, const StructureObject& structure,
                    const SlopesObject& object, double subsample, SlopeBounds largest,
-                   double learning_rate, double sigma, double shrink, double l2,
+                   double learning_rate, double sigma, double shrink, double l2, double reach,
                    In<double, 1> offset, uint64_t seed, uint32_t step,
                    std::optional<Array<double, 3>> path, Array<double, 2> raw,
                    Array<double, 2> values, std::optional<Array<double, 1>> gains, int n_threads) {
@@ -62,7 +64,7 @@ void py_fit_leaves(Workspace& workspace, const RowsObject& rows, const Structure
     require(values.shape(0) == n_leaves && values.shape(1) == raw.shape(0) &&
                 offset.shape(0) == raw.shape(0) && (!gains || length(*gains, 0) >= structure.depth),
             "values must be (2^depth, K), offset (K,), gains (depth,)");
-    LeafInput input = input_of(rows, structure, object, subsample, largest, l2, seed, step);
+    LeafInput input = input_of(rows, structure, object, subsample, largest, l2, reach, seed, step);
     input.learning_rate = learning_rate;
     input.sigma = sigma;
     input.shrink = shrink;
@@ -76,16 +78,17 @@ void py_fit_leaves(Workspace& workspace, const RowsObject& rows, const Structure
 
 void py_approach_leaves(Workspace& workspace, const RowsObject& rows,
                         const StructureObject& structure, const SlopesObject& object,
-                        double subsample, SlopeBounds largest, double l2, uint64_t seed,
-                        uint32_t step, int64_t every, In<double, 2> raw, Array<double, 3> path,
-                        MaybeOut ahead, std::optional<Array<double, 1>> gains, int n_threads) {
+                        double subsample, SlopeBounds largest, double l2, double reach,
+                        uint64_t seed, uint32_t step, int64_t every, In<double, 2> raw,
+                        Array<double, 3> path, MaybeOut ahead,
+                        std::optional<Array<double, 1>> gains, int n_threads) {
     check_raw(rows, object, raw);
     require(ahead ? same_shape(*ahead, raw) : !object.slopes.gradient,
             "ahead must be (K, N), or None beside a loss");
     require(every == 1 || (every > 1 && !ahead), "every must be 1 or more, and 1 with ahead");
     require(!gains || length(*gains, 0) >= structure.depth, "gains must be (depth,)");
     require(object.slopes.hessian || object.slopes.newton, "several steps are Newton steps");
-    LeafInput input = input_of(rows, structure, object, subsample, largest, l2, seed, step);
+    LeafInput input = input_of(rows, structure, object, subsample, largest, l2, reach, seed, step);
     input.every = every;
     const Approach approach = approach_of(path, structure.n_leaves(), raw.shape(0));
     nb::gil_scoped_release release;
@@ -120,11 +123,11 @@ void py_add_tree(In<uint8_t, 2> columns, const StructureObject& structure, In<do
 void bind_leaves(nb::module_& m) {
     m.def("largest", &py_largest, "values"_array, "n_threads"_a);
     m.def("fit_leaves", &py_fit_leaves, "workspace"_a, "rows"_a, "structure"_a, "slopes"_a,
-          "subsample"_a, "largest"_a, "learning_rate"_a, "sigma"_a, "shrink"_a, "l2"_a,
+          "subsample"_a, "largest"_a, "learning_rate"_a, "sigma"_a, "shrink"_a, "l2"_a, "reach"_a,
           "offset"_array, "seed"_a, "step"_a, "path"_array.none(), "raw"_array, "values"_array,
           "gains"_array.none(), "n_threads"_a);
     m.def("approach_leaves", &py_approach_leaves, "workspace"_a, "rows"_a, "structure"_a,
-          "slopes"_a, "subsample"_a, "largest"_a, "l2"_a, "seed"_a, "step"_a, "every"_a,
+          "slopes"_a, "subsample"_a, "largest"_a, "l2"_a, "reach"_a, "seed"_a, "step"_a, "every"_a,
           "raw"_array, "path"_array, "ahead"_array.none(), "gains"_array.none(), "n_threads"_a);
     m.def("leaf_indices", &py_leaf_indices, "columns"_array, "structure"_a, "out"_array,
           "n_threads"_a);

@@ -12,6 +12,9 @@ namespace sglb {
 namespace {
 
 constexpr int64_t tile = 512;
+// A part of the rows is made of lines of so many: what a line of cache has of a feature's codes.
+// The shorter they are the less it matters in which order the rows come.
+constexpr int64_t line = 64;
 // Neighbouring rows of a leaf would wait for each other's sums: few leaves have several sums each.
 constexpr int64_t lanes = 4;
 constexpr int many_lanes_depth = 4;
@@ -101,14 +104,14 @@ class LeafFit {
     }
 
   private:
-    bool looks_at(int64_t tile_number) const {
-        return in_.every == 1 || tile_number % in_.every == in_.step % in_.every;
+    bool looks_at(int64_t line_number) const {
+        return in_.every == 1 || line_number % in_.every == in_.step % in_.every;
     }
 
     int64_t rows_looked_at() const {
         int64_t rows = 0;
-        for (int64_t at = 0; at < in_.slopes.n_rows; at += tile)
-            if (looks_at(at / tile)) rows += std::min(tile, in_.slopes.n_rows - at);
+        for (int64_t at = 0; at < in_.slopes.n_rows; at += line)
+            if (looks_at(at / line)) rows += std::min(line, in_.slopes.n_rows - at);
         return rows;
     }
 
@@ -127,9 +130,10 @@ class LeafFit {
             const int64_t end =
                 std::min(in_.slopes.n_rows, n_blocks * (stripe + 1) / n_stripes * block_rows);
             SlopeTile slopes(in_.slopes, tile);
-            for (int64_t at = begin; at < end; at += tile) {
-                if (!looks_at(at / tile)) continue;
-                const int64_t n = std::min(tile, end - at);
+            const int64_t size = in_.every == 1 ? tile : line;
+            for (int64_t at = begin; at < end; at += size) {
+                if (!looks_at(at / line)) continue;
+                const int64_t n = std::min(size, end - at);
                 leaf_indices(in_.columns, in_.slopes.n_rows, in_.splits, in_.depth, at, at + n,
                              index + at);
                 add_tile(index + at, at, n, slopes, sums_.data() + stripe * n_lanes_ * n_sums);
@@ -208,6 +212,9 @@ class LeafFit {
                 start = approach_->sum[place] + next_step(place, gradient, curvature);
                 gradient = 0.0;
                 if (has_moved(place)) curvature = approach_->bend[place] * weight_of(sums) + in_.l2;
+            } else {
+                const double most = in_.reach * std::max(1.0, 0.5 / in_.learning_rate) * curvature;
+                gradient = std::clamp(gradient, -most, most);
             }
             if (in_.sigma > 0.0) {
                 const auto output = static_cast<uint32_t>(place % in_.slopes.n_outputs);
@@ -230,7 +237,7 @@ class LeafFit {
         });
     }
 
-    bool has_moved(int64_t place) const { return !std::isinf(approach_->last[place]); }
+    bool has_moved(int64_t place) const { return approach_->bend[place] > 0.0; }
     double weight_of(const Sums& sums) const { return unscale(sums.weight, weight_scale_); }
 
     // A Newton step never longer than the one before, and at most half as long where it turns back:
@@ -240,7 +247,7 @@ class LeafFit {
         const double last = approach_->last[place];
         const double step = -(gradient + l2_ * approach_->sum[place]) / curvature;
         const double most = std::abs((step < 0.0) == (last < 0.0) ? last : 0.5 * last);
-        return std::clamp(step, -most, most);
+        return std::clamp(step, -std::min(most, in_.reach), std::min(most, in_.reach));
     }
 
     // gains[d] = what split d adds to the sum over nodes of G^2 / (W + l2), on all rows, or as a

@@ -15,8 +15,8 @@
 // Of several Newton steps each begins where the ones before it have come to, and eps multiplies
 // their sum: they approach the minimum of the leaf's loss plus l2 / 2 value^2. The noise is that of
 // a single step: it comes last, and with the curvature of the first, since later steps would undo
-// it. Steps before the last may look at a part of the rows: where they err, the last one, on all
-// rows, is left with the square of the error.
+// it. No step is longer than the loss's reach. Steps before the last may look at a part of the
+// rows: where they err, the last one, on all rows, is left with the square of the error.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@
 namespace sglb {
 
 // Where the steps before the last have brought the leaves, [2^depth * n_outputs] each. Before the
-// first step the sum is 0 and the last step infinite.
+// first step the sum and the bend are 0 and the last step infinite.
 struct Approach {
     double* sum;   // of the steps
     double* last;  // step
@@ -45,10 +45,11 @@ struct LeafInput {
     double largest_gradient, largest_hessian,
         largest_weight;  // bounds of the absolute values
     double learning_rate, sigma, shrink, l2;
+    double reach;  // of a Newton step; a lone one may be longer if eps leaves less than half of it
     const double* offset;  // [n_outputs], the part of raw that is never shrunk
     uint64_t seed;
     uint32_t step;
-    int64_t every = 1;  // one of so many tiles of rows is looked at, another one in the next tree
+    int64_t every = 1;  // one of so many lines of 64 rows is looked at, another in the next tree
 };
 
 // OUT values [2^depth * n_outputs], gains [depth] or null: what each split added to the

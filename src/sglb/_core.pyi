@@ -306,6 +306,7 @@ def fit_leaves(
     sigma: float,
     shrink: float,
     l2: float,
+    reach: float,
     offset: Floats,
     seed: int,
     step: int,
@@ -320,7 +321,8 @@ def fit_leaves(
     offset (K,); IN/OUT raw (K, N); OUT values (2^D, K), gains (D,): what each split adds to the
     sum over leaves of G^2 / (W + l2), on all rows and without noise; not wanted if None. `path` is
     where `approach_leaves` has come to, if it was called; a loss is then evaluated there, and
-    slopes in arrays are those at its `ahead`.
+    slopes in arrays are those at its `ahead`. No Newton step is longer than `reach` but one
+    without a path, of which the learning rate leaves half of that.
     """
 
 def approach_leaves(
@@ -331,6 +333,7 @@ def approach_leaves(
     subsample: float,
     largest: tuple[float, float],
     l2: float,
+    reach: float,
     seed: int,
     step: int,
     every: int,
@@ -342,7 +345,7 @@ def approach_leaves(
 ) -> None:
     """Take a Newton step in the leaves that is not the last one.
 
-    With `every` above 1, which wants no ahead, on one of so many tiles of 512 rows, another one in
+    With `every` above 1, which wants no ahead, on one of so many lines of 64 rows, another one in
     the next tree, with that share of l2, and in the leaves alone where these rows have the
     curvature of 64 of the largest; gains are then estimated.
 

@@ -24,8 +24,8 @@ Floats = NDArray[np.float64]
 # Beyond this many rows gradients do not stay in a cache between the two times that a step reads
 # them; a loss of bounded gradient is then evaluated where it is needed instead of stored.
 STORED_ROWS = 50_000
-# They end when none is longer than this share of the largest leaf value, which is less than a part
-# of the rows can tell.
+# Leaf steps on a part of the rows end when none is longer than this share of the largest value,
+# which is less than a part can tell.
 ARRIVED = 0.005
 
 
@@ -101,7 +101,10 @@ class Chain:
         # is evaluated when needed finds its way there by itself.
         look_ahead = leaves.steps > 1 and here.stored
         self._ahead = self._slopes_at(np.empty_like(self.raw)) if look_ahead else here
-        self._every = 1 if here.stored else max(1, training_set.n_rows // PART_ROWS)
+        self._reach = loss.reach if leaves.method == "newton" else math.inf
+        # A step on a part of the rows may lead astray, and must not lead far.
+        parts = not here.stored and math.isfinite(self._reach)
+        self._every = max(1, training_set.n_rows // PART_ROWS) if parts else 1
 
     def _slopes_at(self, raw: Floats) -> SlopesAt:
         newton = self.leaves.method == "newton"
@@ -131,6 +134,7 @@ class Chain:
             move.noise,
             move.shrink,
             self.leaves.l2,
+            self._reach,
             self.ensemble.offset,
             self.seed,
             step,
@@ -164,6 +168,7 @@ class Chain:
                 move.subsample,
                 largest,
                 self.leaves.l2,
+                self._reach,
                 self.seed,
                 step,
                 self._every,
@@ -182,11 +187,9 @@ class Chain:
             if self._every > 1 and _farthest(path[0] - before) < ARRIVED * _farthest(path[0]):
                 break
         if self._every > 1:
-            # Steps on a part of the rows end at its own minimum, the last of them next to nothing.
-            # The one on all rows that follows is bounded by the whole way, and by eight standard
-            # errors of what a part must know at least: 64 rows of curvature h.
-            way = path[0] + np.copysign(8.0 / math.sqrt(64.0 * largest[1]), path[0])
-            path[1] = np.where(np.isinf(path[1]), np.inf, way)
+            # Steps on a part of the rows end at its own minimum, the last of them next to nothing,
+            # which must not bound the one on all rows.
+            path[1] = np.inf
         return path, largest
 
     def moment(

@@ -7,9 +7,9 @@ neither weighted nor divided by the number of rows. Two layouts meet in this roo
     users'     raw (n_rows,) or (n_rows, n_outputs); every other method
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from math import isfinite
 from typing import Literal, Self
 
 import numpy as np
@@ -51,6 +51,14 @@ class Loss(ABC):
     def smoothness(self) -> float | None:
         """Smallest Lipschitz constant of the gradient, None if there is none."""
         return None
+
+    @property
+    def reach(self) -> float:
+        """How far from where a Newton step begins its quadratic can be trusted. No step in a leaf
+        is longer but one that is alone, where the learning rate leaves no more than half of that.
+        Infinite where it is not known.
+        """
+        return math.inf
 
     @property
     def kernel_parameters(self) -> tuple[float, float]:
@@ -145,7 +153,7 @@ def check_positive(loss: Loss, **values: float) -> None:
     The bounds keep its square and the square's inverse far from overflow.
     """
     for name, value in values.items():
-        if not (isfinite(value) and 1e-100 <= value <= 1e100):
+        if not (math.isfinite(value) and 1e-100 <= value <= 1e100):
             raise ValueError(
                 f"{name} of loss '{loss.name}' must be a number between 1e-100 and 1e100, "
                 f"got {value!r}"

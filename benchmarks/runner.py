@@ -52,6 +52,9 @@ def parse(arguments):
     add("--problems", help="comma-separated; without it, all")
     add("--libraries", help="comma-separated; without it, all that are installed")
     add("--repeats", type=int, help="processes each (3; of short fits 9, of slow ones fewer)")
+    add(
+        "--enough", type=float, help="seconds after which one has none more (20; without --repeats)"
+    )
     add("--threads", type=int, default=cores, help=f"of each library ({cores})")
     add("--write", action="store_true", help="put report and figure into the output folder")
     add("--output", type=Path, default=REPOSITORY / "docs", metavar="FOLDER", help="(docs)")
@@ -118,7 +121,9 @@ def run(options, records, console):
             for repeat in range(repeats):
                 for library in in_turn(there, repeat):
                     progress.update(task, description=f"{label}: {library}")
-                    if library not in failed and again(spent[library], options.repeats):
+                    if library not in failed and again(
+                        spent[library], options.repeats, options.enough
+                    ):
                         start = time.perf_counter()
                         with machine.Others() as others:
                             result = run_one(name, library, repeat, options)

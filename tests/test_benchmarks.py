@@ -127,6 +127,7 @@ def test_a_slow_library_is_not_repeated_unless_asked():
 
     assert [again(spent) for spent in (0.0, 0.1, 500.0)] == [True, True, False]
     assert again(500.0, asked=2)
+    assert [again(spent, asked=2, enough=30.0) for spent in (29.0, 31.0)] == [True, False]
 
 
 def test_every_peer_says_who_it_is_without_its_library():

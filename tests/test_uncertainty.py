@@ -1,6 +1,7 @@
 """Uncertainty from draws: formulas by hand, and what they say on data."""
 
 import tracemalloc
+from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
@@ -10,8 +11,11 @@ from hypothesis.extra.numpy import arrays
 
 from problems import THREADS, generators, make_ensemble, make_table
 from sglb import SGLBClassifier, SGLBRegressor
+from sglb.bins import Bins
+from sglb.ensemble import Ensemble
 from sglb.losses.links import Link
 from sglb.posterior import virtual_states
+from sglb.structure import Structure
 from sglb.uncertainty import Uncertainty, entropy, of_means, of_probabilities
 
 LOG2 = np.log(2.0)
@@ -178,6 +182,60 @@ def test_entropies_of_the_core_equal_those_of_the_draws(rng, n_rows, n_outputs, 
         np.testing.assert_allclose(getattr(found, part), getattr(expected, part), atol=1e-14)
         assert (getattr(found, part) >= 0.0).all()
     assert np.array_equal(found.total - found.data, found.knowledge)
+
+
+def two_classes_of(scores, width):
+    """Mean of both probabilities and of the entropy over states with these scores, by decimals."""
+    first = second = of_states = Decimal(0)
+    for z in scores:
+        t = min(abs(Decimal(float(z)) / Decimal(width)), Decimal(700))
+        rare = (-t).exp() / (1 + (-t).exp())
+        first += rare if z >= 0 else 1 - rare
+        second += 1 - rare if z >= 0 else rare
+        of_states += -(1 - rare).ln() + rare * t
+    return first / len(scores), second / len(scores), of_states / len(scores)
+
+
+@pytest.mark.parametrize("width", [1.0, 0.1, 3.7])
+@pytest.mark.parametrize(
+    "scores",
+    [
+        [0.0],
+        [0.0, 0.0, 0.0],
+        [1e-9, -1e-9],
+        [0.3, 0.34, 0.347, 0.35],
+        [2.0, 3.0, 2.5],
+        [-2.0, -3.0, -2.5],
+        [-12.0, 9.0, -11.0],
+        [30.0, 41.0],
+        [-30.0, -41.0],
+        [-300.0, 0.5, -290.0],
+        [-300.0, -310.0],
+        [900.0, 1e9],
+        [-900.0, -1e9, 1e9],
+    ],
+)
+def test_both_classes_keep_their_digits_however_rare(scores, width):
+    X = np.zeros((3, 1))
+    ensemble = Ensemble(Bins.fit(X, 16), 1, np.zeros(1))
+    no_splits = Structure(*(np.zeros(0, kind) for kind in (np.int32, np.uint8, np.uint8)))
+    for change in np.diff(scores, prepend=0.0):
+        ensemble.append(no_splits, np.array([[change * width]]), np.zeros(0), 1.0)
+    states = ensemble.states(range(1, len(scores) + 1))
+    found = Uncertainty(*states.entropies(X, "sigmoid", width, 2))
+    raw = states.predict(X)[:, 0, 0]
+    with localcontext(prec=400):
+        expected = two_classes_of(raw, width)
+        of_mean = -sum(p * p.ln() for p in expected[:2])
+    # A score's last digit moves a probability by t 2^-52, t = |score| / width <= 700.
+    longest = min(np.abs(raw).max() / width, 700.0)
+    for k in (0, 1):
+        np.testing.assert_allclose(
+            found.mean[:, k], float(expected[k]), rtol=1e-15 + longest * 2**-51
+        )
+    np.testing.assert_allclose(found.data, float(expected[2]), atol=2e-15)
+    np.testing.assert_allclose(found.total, float(of_mean), atol=2e-15)
+    np.testing.assert_allclose(found.knowledge, float(of_mean - expected[2]), atol=3e-15)
 
 
 @given(

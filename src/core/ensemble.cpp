@@ -1,20 +1,21 @@
 #include "ensemble.h"
 
 #include <algorithm>
-#include <memory>
 
+#include "aligned.h"
 #include "elementary.h"
 #include "parallel.h"
 
 namespace sglb {
 namespace {
 
-// The next state from the sums of a stretch of trees, whose place its scores take.
+// The next state from the sums of a stretch of trees, and its scores.
 SGLB_KERNEL void follow(double factor, double unit, double offset, int64_t n,
-                        double* __restrict state, double* __restrict sums) {
+                        const double* __restrict sums, double* __restrict state,
+                        double* __restrict scores) {
     for (int64_t i = 0; i < n; ++i) {
         state[i] = factor * state[i] + unit * sums[i];
-        sums[i] = offset + state[i];
+        scores[i] = offset + state[i];
     }
 }
 
@@ -23,19 +24,16 @@ SGLB_KERNEL void follow(double factor, double unit, double offset, int64_t n,
 // Memory for the rows of a tile.
 struct Predictor::Scratch {
     int64_t stride;
-    std::vector<uint8_t> bytes;
-    uint8_t* codes;                     // column-major, columns `stride` apart
-    std::vector<double> state, scores;  // [n_outputs * tile], without and with the offset
+    AlignedVector<uint8_t> codes;  // column-major, columns `stride` apart
+    // Sums of a stretch, the state they lead to and that with the offset, [n_outputs * tile].
+    AlignedVector<double> sums, state, scores;
 
     Scratch(const TreeSums& trees, int64_t n_rows)
         : stride(trees.stride(n_rows)),
-          bytes(trees.features().size() * static_cast<size_t>(stride) + TreeSums::alignment),
-          state(static_cast<size_t>(trees.n_outputs() * tile)),
-          scores(state.size()) {
-        void* begin = bytes.data();
-        size_t space = bytes.size();
-        codes = static_cast<uint8_t*>(std::align(TreeSums::alignment, 1, begin, space));
-    }
+          codes(trees.features().size() * static_cast<size_t>(stride)),
+          sums(static_cast<size_t>(trees.n_outputs() * tile)),
+          state(sums.size()),
+          scores(sums.size()) {}
 };
 
 Predictor::Predictor(const double* thresholds, const int32_t* n_thresholds, int64_t n_features,
@@ -47,16 +45,17 @@ Predictor::Predictor(const double* thresholds, const int32_t* n_thresholds, int6
       sums_(trees, n_features, ends_),
       encoder_(thresholds, n_thresholds, width, sums_.features()) {}
 
-// Every state of the n rows of a tile for a taker.
+// Every state of the n rows of a tile for a taker, at the place that it names.
 template <class Taker>
 void Predictor::each_state(Scratch& scratch, int64_t n, int64_t begin, Taker& taker) const {
     std::fill(scratch.state.begin(), scratch.state.end(), 0.0);
     for (int64_t s = 0; s < n_states(); ++s) {
-        sums_.find(s, scratch.codes, scratch.stride, n, scratch.scores.data());
+        sums_.find(s, scratch.codes.data(), scratch.stride, n, scratch.sums.data());
         for (int64_t k = 0; k < n_outputs(); ++k)
             follow(factors_[static_cast<size_t>(s)], sums_.unit(s, k),
-                   offset_[static_cast<size_t>(k)], n, scratch.state.data() + k * tile,
-                   scratch.scores.data() + k * tile);
+                   offset_[static_cast<size_t>(k)], n, scratch.sums.data() + k * tile,
+                   scratch.state.data() + k * tile,
+                   taker.place(s, k, begin, scratch.scores.data()));
         taker.take(s, begin, n, scratch.scores.data());
     }
 }
@@ -81,7 +80,7 @@ void Predictor::each_tile(const Table& x, int n_threads, Make&& make) const {
         for (int64_t begin = number * run * tile; begin < stop; begin += tile) {
             const int64_t n = std::min(stop - begin, tile);
             for (int64_t j = 0; j < n_used; ++j)
-                encoder_.encode(x, j, begin, begin + n, scratch.codes + j * scratch.stride);
+                encoder_.encode(x, j, begin, begin + n, scratch.codes.data() + j * scratch.stride);
             each_state(scratch, n, begin, taker);
             taker.finish(begin, n);
         }
@@ -90,19 +89,24 @@ void Predictor::each_tile(const Table& x, int n_threads, Make&& make) const {
 
 namespace {
 
-// Every state's scores as they are.
+// Every state's scores as they are, where they belong.
 struct TakeRaw {
     int64_t n_outputs, n_rows;
     double* out;
-    void take(int64_t s, int64_t begin, int64_t n, const double* scores) const {
-        for (int64_t k = 0; k < n_outputs; ++k)
-            std::copy_n(scores + k * tile, n, out + (s * n_outputs + k) * n_rows + begin);
+    double* place(int64_t s, int64_t k, int64_t begin, double*) const {
+        return out + (s * n_outputs + k) * n_rows + begin;
     }
+    void take(int64_t, int64_t, int64_t, double*) const {}
     void finish(int64_t, int64_t) const {}
 };
 
+// In scratch memory, to be used up.
+struct InScratch {
+    static double* place(int64_t, int64_t k, int64_t, double* scores) { return scores + k * tile; }
+};
+
 // The last state's predictions.
-struct TakeLast {
+struct TakeLast : InScratch {
     int64_t n_outputs, n_columns, last;
     const Link& link;
     double* out;
@@ -114,7 +118,7 @@ struct TakeLast {
 
 // Sums over all states.
 template <class Sums>
-struct TakeAll {
+struct TakeAll : InScratch {
     Sums sums;
     const typename Sums::Out& out;
     void take(int64_t, int64_t, int64_t n, double* scores) { sums.add(n, scores); }
@@ -130,13 +134,13 @@ void Predictor::raw(const Table& x, double* out, int n_threads) const {
 void Predictor::linked(const Table& x, const Link& link, int64_t n_columns, double* out,
                        int n_threads) const {
     each_tile(x, n_threads,
-              [&] { return TakeLast{n_outputs(), n_columns, n_states() - 1, link, out}; });
+              [&] { return TakeLast{{}, n_outputs(), n_columns, n_states() - 1, link, out}; });
 }
 
 template <class Sums>
 void Predictor::together(const Table& x, const Link& link, const typename Sums::Out& out,
                          int n_threads) const {
-    each_tile(x, n_threads, [&] { return TakeAll<Sums>{Sums(link, n_outputs()), out}; });
+    each_tile(x, n_threads, [&] { return TakeAll<Sums>{{}, Sums(link, n_outputs()), out}; });
 }
 
 void Predictor::entropies(const Table& x, const Link& link, const Entropies::Out& out,

@@ -139,16 +139,19 @@ SGLB_AVX512 void RegisterSums::add_group(const Group& g, bool fresh, Pairs& pair
 }
 
 // Of 64 rows the pairs lie as two halves of even rows and two of odd ones; a quarter (128 bits) q
-// of such a half has four of the rows 16 q .. 16 q + 15, the first half the lower ones.
+// of such a half has four of the rows 16 q .. 16 q + 15, the first half the lower ones. The first
+// run of trees is fresh, as the first group of a run is.
+template <bool fresh>
 SGLB_AVX512 void RegisterSums::join(const Pairs& pairs, double* sums) {
     const __m512d weight = _mm512_set1_pd(1 << (2 * digit_bits));
+    const auto add_four = [](__m256d sum, double* to) SGLB_AVX512 {
+        _mm256_storeu_pd(to, fresh ? sum : _mm256_add_pd(_mm256_loadu_pd(to), sum));
+    };
     const auto add = [&](__m256i low, __m256i high, double* to) SGLB_AVX512 {
         const __m512d sum =
             _mm512_add_pd(_mm512_mul_pd(_mm512_cvtepi32_pd(high), weight), _mm512_cvtepi32_pd(low));
-        const __m256d first = _mm512_castpd512_pd256(sum);
-        const __m256d second = _mm512_extractf64x4_pd(sum, 1);
-        _mm256_storeu_pd(to, _mm256_add_pd(_mm256_loadu_pd(to), first));
-        _mm256_storeu_pd(to + 16, _mm256_add_pd(_mm256_loadu_pd(to + 16), second));
+        add_four(_mm512_castpd512_pd256(sum), to);
+        add_four(_mm512_extractf64x4_pd(sum, 1), to + 16);
     };
     for (int64_t row = 0; row < rows; row += 64)
         for (int64_t half = 0; half < 2; ++half) {
@@ -169,8 +172,9 @@ SGLB_AVX512 void RegisterSums::join(const Pairs& pairs, double* sums) {
         }
 }
 
-void RegisterSums::add(const uint8_t* codes, int64_t stride, int64_t n, int64_t first, int64_t last,
-                       int64_t k, double* sums) const {
+void RegisterSums::find(const uint8_t* codes, int64_t stride, int64_t n, int64_t first,
+                        int64_t last, int64_t k, double* sums) const {
+    if (first == last) std::fill_n(sums, n, 0.0);
     const auto add_trees =
         n_parts_ == 1 ? add_group<1> : (n_parts_ == 2 ? add_group<2> : add_group<4>);
     Pairs pairs[tile / rows];
@@ -184,7 +188,8 @@ void RegisterSums::add(const uint8_t* codes, int64_t stride, int64_t n, int64_t 
                      depths_.data() + t, pages_.data() + (k * n_trees_ + t) * n_parts_ * n_digits,
                      std::min(group, end - t)},
                     t == begin, pairs[b]);
-        for (int64_t b = 0; b < n_blocks; ++b) join(pairs[b], sums + b * rows);
+        const auto join_run = begin == first ? join<true> : join<false>;
+        for (int64_t b = 0; b < n_blocks; ++b) join_run(pairs[b], sums + b * rows);
     }
 }
 
@@ -193,8 +198,8 @@ void RegisterSums::add(const uint8_t* codes, int64_t stride, int64_t n, int64_t 
 bool RegisterSums::available() { return false; }
 RegisterSums::RegisterSums(const double*, const Split*, const int32_t*, int64_t, int64_t, int64_t) {
 }
-void RegisterSums::add(const uint8_t*, int64_t, int64_t, int64_t, int64_t, int64_t, double*) const {
-}
+void RegisterSums::find(const uint8_t*, int64_t, int64_t, int64_t, int64_t, int64_t,
+                        double*) const {}
 
 #endif
 

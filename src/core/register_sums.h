@@ -32,10 +32,10 @@ class RegisterSums {
 
     bool empty() const { return pages_.empty(); }
 
-    // sums[i] += output k of trees first .. last at row i < n, n <= tile a multiple of `rows`.
+    // OUT sums[i], output k of trees first .. last at row i < n, n <= tile a multiple of `rows`.
     // Codes are column-major, columns `stride` apart, a multiple of 64; so is the first address.
-    void add(const uint8_t* codes, int64_t stride, int64_t n, int64_t first, int64_t last,
-             int64_t k, double* sums) const;
+    void find(const uint8_t* codes, int64_t stride, int64_t n, int64_t first, int64_t last,
+              int64_t k, double* sums) const;
 
   private:
     // A split whose codes are repeated four times: a load repeats four bytes for free, not one.
@@ -61,6 +61,7 @@ class RegisterSums {
     static void cut(const double* values, int64_t stride, int64_t n, Page* pages);
     template <int n_parts>
     static void add_group(const Group& group, bool fresh, Pairs& pairs);
+    template <bool fresh>
     static void join(const Pairs& pairs, double* sums);
 
     int64_t n_trees_ = 0, max_depth_ = 0;

@@ -218,14 +218,16 @@ void TreeSums::find(int64_t s, const uint8_t* codes, int64_t stride, int64_t n,
                     double* sums) const {
     const int64_t first = s ? ends_[static_cast<size_t>(s - 1)] : 0;
     const int64_t last = ends_[static_cast<size_t>(s)];
-    std::fill_n(sums, n_outputs_ * tile, 0.0);
-    if (few(n)) {
-        add_by_row(codes, stride, n, first, last, sums);
-    } else if (!registers_.empty()) {
+    if (!few(n) && !registers_.empty()) {
         constexpr int64_t whole = RegisterSums::rows;
         const int64_t padded = (n + whole - 1) / whole * whole;
         for (int64_t k = 0; k < n_outputs_; ++k)
-            registers_.add(codes, stride, padded, first, last, k, sums + k * tile);
+            registers_.find(codes, stride, padded, first, last, k, sums + k * tile);
+        return;
+    }
+    for (int64_t k = 0; k < n_outputs_; ++k) std::fill_n(sums + k * tile, n, 0.0);
+    if (few(n)) {
+        add_by_row(codes, stride, n, first, last, sums);
     } else if (max_depth_ <= byte_depth) {
         add<uint8_t>(codes, stride, n, first, last, sums);
     } else {

@@ -4,24 +4,68 @@
 #include <bit>
 
 #include "elementary.h"
-#include "sigmoid.h"
 
 namespace sglb {
 namespace {
 
 constexpr double smallest = 2.2250738585072014e-308;  // logarithm() wants normal numbers
 
-// One state of two classes. The likelier class has t = 0.
-SGLB_KERNEL void add_logits(double inverse_width, int64_t n, const double* __restrict z,
-                            double* __restrict first, double* __restrict second,
+// One state of two classes, in three loops: in one, a row's operations would form a chain longer
+// than a processor looks ahead.
+//
+// With t = |z / width| and -t = n ln 2 + r, the exponential is a quotient,
+//
+//     e^-t = 2^n (b + r) / (b - r),   b = r coth(r / 2),
+//
+// so that the division which the probabilities need serves it, too: the likelier class has
+// (b - r) / (b - r + 2^n (b + r)). What rounding adds to r changes the result as little as a change
+// of the last digit of z.
+struct Logits {
+    double bits;     // of a score of 1, 1 / (width ln 2)
+    double longest;  // |score| that is told from longer ones: no probability is below 1e-304
+
+    explicit Logits(double width) : bits(1.4426950408889634074 / width), longest(700.0 * width) {}
+};
+
+SGLB_KERNEL void reduce(Logits logits, int64_t n, const double* __restrict z,
+                        double* __restrict rest, double* __restrict exponent) {
+    for (int64_t i = 0; i < n; ++i) {
+        const double bits = minimum(absolute(z[i]), logits.longest) * logits.bits;
+        exponent[i] = round_magic - bits;  // n in its low bits
+        rest[i] = ((exponent[i] - round_magic) + bits) * -0.69314718055994530942;
+    }
+}
+
+// b - r in place of the rest, 2^n (b + r) in place of the exponent. The coefficients interpolate
+// b(r^2) at Chebyshev's points of |r| <= ln(2) / 2; the quotient is within 2e-18.
+SGLB_KERNEL void parts_of_exponential(int64_t n, double* __restrict rest,
+                                      double* __restrict exponent) {
+    for (int64_t i = 0; i < n; ++i) {
+        const double r = rest[i];
+        const double r2 = r * r;
+        const double r4 = r2 * r2;
+        const double p01 = r2 * 0.1666666666666666 + 2.0;
+        const double p23 = r2 * 6.613756471622828e-05 - 0.0027777777777564404;
+        const double p45 = r2 * 4.1437662804024295e-08 - 1.6534060033836456e-06;
+        const double b = p01 + r4 * (p23 + r4 * p45);
+        const uint64_t scale = std::bit_cast<uint64_t>(exponent[i]) << 52;
+        rest[i] = b - r;
+        exponent[i] = std::bit_cast<double>(std::bit_cast<uint64_t>(b + r) + scale);
+    }
+}
+
+SGLB_KERNEL void add_logits(Logits logits, int64_t n, const double* __restrict z,
+                            const double* __restrict likely, const double* __restrict unlikely,
+                            double* __restrict first, double* __restrict rarer,
                             double* __restrict distance, double* __restrict product) {
     for (int64_t i = 0; i < n; ++i) {
-        const Logit logit(z[i] * inverse_width);
-        const double inverse = 1.0 / logit.odds;
-        first[i] += logit.first(inverse);
-        second[i] += logit.second(inverse);
-        distance[i] += (logit.e * inverse) * logit.t;
-        product[i] *= logit.odds;
+        const double inverse = 1.0 / (likely[i] + unlikely[i]);
+        const double high = likely[i] * inverse;
+        const double low = unlikely[i] * inverse;
+        first[i] += z[i] >= 0.0 ? low : high;
+        rarer[i] += low;
+        distance[i] += low * minimum(absolute(z[i]), logits.longest);
+        product[i] *= high;
     }
 }
 
@@ -43,17 +87,18 @@ SGLB_KERNEL void add_softmax(int64_t n_classes, int64_t n, double* scores, doubl
             weighted[i] += z[i] * t;
         }
     }
-    for (int64_t k = 0; k < n_classes; ++k)
-        for (int64_t i = 0; i < n; ++i) sums[k * tile + i] += scores[k * tile + i] / total[i];
     for (int64_t i = 0; i < n; ++i) {
-        distance[i] += weighted[i] / total[i];
-        product[i] *= total[i];
+        const double inverse = total[i] = 1.0 / total[i];
+        distance[i] += weighted[i] * inverse;
+        product[i] *= inverse;
     }
+    for (int64_t k = 0; k < n_classes; ++k)
+        for (int64_t i = 0; i < n; ++i) sums[k * tile + i] += scores[k * tile + i] * total[i];
 }
 
 SGLB_KERNEL void add_logarithms(int64_t n, double* __restrict product, double* __restrict entropy) {
     for (int64_t i = 0; i < n; ++i) {
-        entropy[i] += logarithm(product[i]);
+        entropy[i] -= logarithm(product[i]);
         product[i] = 1.0;
     }
 }
@@ -77,19 +122,23 @@ SGLB_KERNEL void split_entropy(double n_states, int64_t n, const double* __restr
     }
 }
 
-// All that is left to do for two classes, in one loop: of three logarithms side by side none has to
-// wait for itself.
-SGLB_KERNEL void finish_two(double n_states, int64_t n, const double* __restrict first,
-                            const double* __restrict second, const double* __restrict product,
-                            const double* __restrict entropy, const double* __restrict distance,
-                            double* __restrict mean, double* __restrict knowledge,
-                            double* __restrict data, double* __restrict total) {
+// All that is left to do for two classes. The second one's sum is what is missing to n_states, or,
+// where little is, what the rarer class had in each state: it was the second in all of them, having
+// half a state's probability where it is not.
+SGLB_KERNEL void finish_two(double inverse_width, double n_states, double share, int64_t n,
+                            const double* __restrict first, const double* __restrict rarer,
+                            const double* __restrict product, const double* __restrict entropy,
+                            const double* __restrict distance, double* __restrict mean,
+                            double* __restrict knowledge, double* __restrict data,
+                            double* __restrict total) {
     for (int64_t i = 0; i < n; ++i) {
-        const double p = first[i] / n_states;
-        const double q = second[i] / n_states;
+        const double missing = n_states - first[i];
+        const double p = first[i] * share;
+        const double q = (missing < 0.25 ? rarer[i] : missing) * share;
         const double of_mean =
             -(p * logarithm(maximum(p, smallest))) - q * logarithm(maximum(q, smallest));
-        const double mean_of = ((entropy[i] + logarithm(product[i])) + distance[i]) / n_states;
+        const double mean_of =
+            ((entropy[i] - logarithm(product[i])) + distance[i] * inverse_width) * share;
         mean[2 * i] = p;
         mean[2 * i + 1] = q;
         total[i] = of_mean;
@@ -107,17 +156,17 @@ SGLB_KERNEL void add_welford(double n_states, int64_t n, const double* __restric
     }
 }
 
-std::vector<double> tiles(int64_t count, double value) {
-    return std::vector<double>(static_cast<size_t>(count * tile), value);
+AlignedVector<double> tiles(int64_t count, double value) {
+    return AlignedVector<double>(static_cast<size_t>(count * tile), value);
 }
 
 }  // namespace
 
 Entropies::Entropies(const Link& link, int64_t n_outputs)
     : two_(link.kind == Link::Kind::sigmoid),
-      inverse_width_(1.0 / link.parameter),
+      width_(link.parameter),
       n_classes_(two_ ? 2 : n_outputs),
-      // A state's factor is at most n_classes; doubles end at 2^1024.
+      // A state's factor is at least 1 / n_classes; normal doubles end at 2^-1022.
       group_(1000 / std::bit_width(static_cast<uint64_t>(n_classes_))),
       sums_(tiles(n_classes_, 0.0)),
       distance_(tiles(1, 0.0)),
@@ -125,11 +174,16 @@ Entropies::Entropies(const Link& link, int64_t n_outputs)
       entropy_(tiles(1, 0.0)) {}
 
 void Entropies::add(int64_t n, double* scores) {
-    if (two_)
-        add_logits(inverse_width_, n, scores, sums_.data(), sums_.data() + tile, distance_.data(),
-                   product_.data());
-    else
+    if (two_) {
+        const Logits logits(width_);
+        alignas(cache_line) double likely[tile], unlikely[tile];
+        reduce(logits, n, scores, likely, unlikely);
+        parts_of_exponential(n, likely, unlikely);
+        add_logits(logits, n, scores, likely, unlikely, sums_.data(), sums_.data() + tile,
+                   distance_.data(), product_.data());
+    } else {
         add_softmax(n_classes_, n, scores, sums_.data(), distance_.data(), product_.data());
+    }
     if (++n_states_ % group_ == 0) add_logarithms(n, product_.data(), entropy_.data());
 }
 
@@ -140,8 +194,9 @@ void Entropies::finish(int64_t n, int64_t begin, const Out& out) {
     double* data = out.data + begin;
     double* total = out.total + begin;
     if (two_) {
-        finish_two(n_states, n, sums_.data(), sums_.data() + tile, product_.data(), entropy_.data(),
-                   distance_.data(), mean, knowledge, data, total);
+        finish_two(1.0 / width_, n_states, 1.0 / n_states, n, sums_.data(), sums_.data() + tile,
+                   product_.data(), entropy_.data(), distance_.data(), mean, knowledge, data,
+                   total);
     } else {
         std::fill_n(total, n, 0.0);
         for (int64_t k = 0; k < n_classes_; ++k)

@@ -3,8 +3,8 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
+#include "aligned.h"
 #include "links.h"
 
 namespace sglb {
@@ -15,9 +15,9 @@ namespace sglb {
 //
 // A state's entropy comes from t_k, how far class k's score lies below the highest one:
 //
-//     H[p] = log(sum of e^-t_k) + sum of p_k t_k.
+//     H[p] = -log(highest p) + sum of p_k t_k.
 //
-// The sums under the logarithm are multiplied over the states, so one logarithm serves many.
+// The highest probabilities are multiplied over the states, so one logarithm serves many.
 class Entropies {
   public:
     struct Out {
@@ -34,12 +34,14 @@ class Entropies {
 
   private:
     bool two_;  // classes, and one score for both
-    double inverse_width_;
+    double width_;
     int64_t n_classes_;
     int64_t n_states_ = 0;
-    int64_t group_;             // states whose product cannot overflow
-    std::vector<double> sums_;  // probabilities of each class, [n_classes * tile]
-    std::vector<double> distance_, product_, entropy_;  // [tile]
+    int64_t group_;  // states whose product cannot underflow
+    // Probabilities of each class, [n_classes * tile]; of two classes, of the first one and of the
+    // less likely one in each state.
+    AlignedVector<double> sums_;
+    AlignedVector<double> distance_, product_, entropy_;  // [tile]
 };
 
 // Numbers: their mean and variance over the states (Welford's recurrence).
@@ -57,7 +59,7 @@ class Variance {
     Link link_;
     int64_t n_outputs_;
     int64_t n_states_ = 0;
-    std::vector<double> prediction_, mean_, square_;  // [tile * n_outputs]
+    AlignedVector<double> prediction_, mean_, square_;  // [tile * n_outputs]
 };
 
 }  // namespace sglb

@@ -144,6 +144,29 @@ def test_steps_on_part_of_the_rows_lead_nearer_to_the_minimum(
     assert excess(part).sum() < 0.6 * excess(one).sum()
 
 
+def test_steps_on_part_of_the_rows_end_where_it_has_no_more_to_say(monkeypatch):
+    n_calls, approach = 0, chain._core.approach_leaves
+
+    def counted(*arguments):
+        nonlocal n_calls
+        n_calls += 1
+        approach(*arguments)
+
+    monkeypatch.setattr(chain._core, "approach_leaves", counted)
+    case = Case(60_000, positive=0.1)
+    case.run(20)
+    assert n_calls == 19  # all rows can tell more and more
+    n_calls = 0
+    monkeypatch.setattr(chain, "PART_ROWS", 6_000)
+    case.run(20)
+    # From p = 1/2 to 1/10 Newton's steps are 1.6, .5, .1, .003 long: the fourth ends it, and the
+    # first, being the whole way, never does.
+    assert 2 <= n_calls <= 6
+    n_calls = 0
+    case.run(2)
+    assert n_calls == 1
+
+
 @pytest.mark.parametrize("seed", [0, 1])
 def test_rare_rows_of_the_other_class_do_not_send_a_leaf_anywhere(seed, monkeypatch):
     """A Newton step divides by p (1 - p), which is next to nothing where a model is sure."""
@@ -193,8 +216,10 @@ def test_threads_do_not_change_a_bit(n_rows):
         assert np.array_equal(case.run(3, move, n_trees=3, threads=threads).values, expected)
 
 
-def test_a_chain_goes_on_as_if_it_had_not_stopped():
-    case, move = Case(1_000), Move(0.1, 1.0, 0.99)
+@pytest.mark.parametrize("n_rows", [1_000, STORED_ROWS + 1])
+def test_a_chain_goes_on_as_if_it_had_not_stopped(n_rows, monkeypatch):
+    monkeypatch.setattr(chain, "PART_ROWS", 10_000)
+    case, move = Case(n_rows), Move(0.1, 1.0, 0.99)
     whole = case.run(2, move, n_trees=10)
     parts = case.run(2, move, n_trees=4, after=case.run(2, move, n_trees=6))
     assert np.array_equal(parts.values, whole.values)

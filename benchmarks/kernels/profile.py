@@ -27,6 +27,7 @@ KERNELS = {
     "leaves": ("leaf", "leaves", "add_bit"),
     "encode": ("encode", "search_codes"),
     "trees": ("tree", "predict"),
+    "links": ("entrop", "logits", "exponential", "reduce", "softmax", "sigmoid", "finish_two"),
 }
 # libc's memset and memcpy, called by several kernels.
 MEMORY = re.compile(r"_*mem(set|cpy|move)")

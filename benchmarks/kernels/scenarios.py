@@ -19,11 +19,13 @@ def _settings(**changes):
 
 
 def rows():
-    """Many rows, few features: histograms, partition, leaves; then prediction."""
+    """Many rows, few features: histograms, partition, leaves; then prediction, of states too."""
     from sglb import SGLBClassifier
 
     X, score = _normal(20_000, 16)
-    SGLBClassifier(**_settings()).fit(X, score > 0).predict_proba(X)
+    model = SGLBClassifier(**_settings()).fit(X, score > 0)
+    model.predict_proba(X)
+    model.predict_uncertainty(X, n_states=2)
 
 
 def wide():

@@ -39,6 +39,15 @@ def test_structure_rows_are_tabulated_from_most_to_fewest():
     assert rows[:2] == ["structure rows", "**6,000** (auto)"]
 
 
+def test_leaf_steps_are_tabulated_with_and_without_a_longest():
+    shown = run("benchmarks.leaf_steps", "--rows", "20000", "--trees", "40", "--seeds", "1")
+    lines = [line.split("|")[1:-1] for line in shown.splitlines() if line.startswith("| ")]
+    cells = {line[0].strip(): [cell.strip() for cell in line[1:]] for line in lines}
+    assert float(cells["3"][1]) < float(cells["1"][1])  # test loss
+    bounded, unbounded = cells["1 steps, longest 2"], cells["1 steps, longest inf"]
+    assert float(bounded[3]) < 1.5 < float(unbounded[3])  # largest leaf value
+
+
 def test_a_worker_prints_one_line_of_numbers():
     request = {"problem": "stumps_1k", "library": "sglb_langevin", "rows": 300, "trees": 5}
     result = json.loads(run("benchmarks.worker", json.dumps(request)))

@@ -1,0 +1,86 @@
+"""What Newton steps in the leaves do to time and test loss: how many, and how long at most.
+
+    python -m benchmarks.leaf_steps [--rows 1000000] [--trees 100] [--seeds 3] [--share .02]
+
+The first table is of the problem rows_1m. The second is of data with few positives, where a step
+divides by next to nothing, with the logistic loss as it is and without its longest step. Means over
+the seeds, two threads.
+"""
+
+import argparse
+import math
+import time
+
+import numpy as np
+
+from benchmarks.measures import test_loss
+from benchmarks.problems import get_problem
+from sglb import SGLBClassifier
+from sglb.losses import Logistic
+
+STEPS = (1, 2, 3, 10)
+N_TEST = 200_000
+
+
+class Unbounded(Logistic):
+    """Without a longest step."""
+
+    reach = math.inf
+
+
+def rare(n_rows, share, seed):
+    """3 x0 / 2 + x1 x2 + logistic noise, positive in the highest `share` of the rows."""
+    random = np.random.default_rng(seed)
+    X = random.standard_normal((n_rows, 4), dtype=np.float32)
+    score = 1.5 * X[:, 0] + X[:, 1] * X[:, 2] + random.logistic(size=n_rows)
+    return X, (score > np.quantile(score, 1.0 - share)).astype(np.int64)
+
+
+def line(name, train, test, seeds, **settings):
+    """A line of a table: mean time, mean and largest loss, largest leaf value."""
+    seconds, losses, highest = [], [], 0.0
+    for seed in range(seeds):
+        model = SGLBClassifier(max_bins=64, n_jobs=2, random_state=seed, **settings)
+        start = time.perf_counter()
+        model.fit(*train)
+        seconds.append(time.perf_counter() - start)
+        losses.append(test_loss("binary", test[1], model.predict_proba(test[0])[:, 1]))
+        highest = max(highest, np.abs(model.ensemble_.values).max())
+    return (
+        f"| {name} | {np.mean(seconds):.3g} | {np.mean(losses):.4f} | {np.max(losses):.4f} |"
+        f" {highest:.3g} |"
+    )
+
+
+def tables(rows=1_000_000, trees=100, seeds=3, share=0.02):
+    """The lines of both tables."""
+    data = get_problem("rows_1m").smaller(rows, trees).make()
+    train, test = (data.X, data.y), (data.X_test, data.y_test)
+    head = "fit, s | test loss | of the worst seed | largest leaf value |\n|---|--:|--:|--:|--:|"
+    yield f"| steps, {len(data.X):,} rows | {head}"
+    for steps in STEPS:
+        settings = {"n_estimators": trees, "learning_rate": 0.1, "max_depth": 6}
+        yield line(steps, train, test, seeds, leaf_steps=steps, **settings)
+    yield f"\n| {100 * share:g} % positives, {rows:,} rows | {head}"
+    train, test = rare(rows, share, 0), rare(N_TEST, share, 1)
+    for steps in (1, 3):
+        for loss in (Logistic(), Unbounded()):
+            name = f"{steps} steps, longest {loss.reach:g}"
+            yield line(name, train, test, seeds, n_estimators=trees, leaf_steps=steps, loss=loss)
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--trees", type=int, default=100)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--share", type=float, default=0.02, help="of positives")
+    options = parser.parse_args()
+    for text in tables(options.rows, options.trees, options.seeds, options.share):
+        print(text, flush=True)
+
+
+if __name__ == "__main__":
+    main()

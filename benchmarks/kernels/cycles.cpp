@@ -15,13 +15,14 @@
 #include "histogram.h"
 #include "noise.h"
 #include "register_sums.h"
+#include "uncertainty.h"
 
 using namespace sglb;
 
 namespace {
 
 constexpr int64_t n_rows = 4096, n_codes = 64, depth = 6, n_trees = 128, chain = 100000;
-constexpr int repeats = 2000;
+constexpr int n_states = 10, repeats = 2000;
 
 template <class Work>
 double nanoseconds(Work&& work) {
@@ -74,10 +75,16 @@ int main() {
     uint8_t* const codes = columns.data() + (64 - reinterpret_cast<uintptr_t>(columns.data()) % 64);
     std::copy_n(rows.data(), n_rows * group_features, codes);
 
+    Entropies entropies({Link::Kind::sigmoid, 1.0}, 1);
+    AlignedVector<double> scores(tile);
+    for (auto& score_of_row : scores) score_of_row = 1e-9 * static_cast<double>(random()) - 2.0;
+    std::vector<double> numbers(5 * tile);
+    double* const out = numbers.data();
+
     const Family family{whole.data(), part.data()};
     const GroupRule rule{n_codes, group_features, {}, 10.0f};
     double clock = std::numeric_limits<double>::infinity();
-    double addition = clock, step = clock, counter = clock, tree = clock;
+    double addition = clock, step = clock, counter = clock, state = clock, tree = clock;
     for (int i = 0; i < repeats; ++i) {
         clock = std::min(clock, nanoseconds(add_in_a_chain) / chain);
         addition = std::min(addition, nanoseconds([&] {
@@ -95,12 +102,18 @@ int main() {
             std::min(counter, nanoseconds([&] {
                                   gather_words({1, 2, Role::score, 0}, counters.data(), n_rows, to);
                               }) / n_rows);
+        state = std::min(state, nanoseconds([&] {
+                                    for (int s = 0; s < n_states; ++s)
+                                        entropies.add(tile, scores.data());
+                                }) / (n_states * tile));
+        entropies.finish(tile, 0, {out, out + 2 * tile, out + 3 * tile, out + 4 * tile});
         if (trees.empty()) continue;
         constexpr int64_t some = 2 * RegisterSums::rows;
         tree = std::min(tree, nanoseconds([&] {
-                                  trees.add(codes, n_rows, some, 0, n_trees, 0, sums.data());
+                                  trees.find(codes, n_rows, some, 0, n_trees, 0, sums.data());
                               }) / (some * n_trees));
     }
-    std::printf("{\"clock\": %g, \"addition\": %g, \"step\": %g, \"counter\": %g, \"tree\": %g}\n",
-                clock, addition, step, counter, trees.empty() ? 0.0 : tree);
+    std::printf("{\"clock\": %g, \"addition\": %g, \"step\": %g, \"counter\": %g, ", clock,
+                addition, step, counter);
+    std::printf("\"state\": %g, \"tree\": %g}\n", state, trees.empty() ? 0.0 : tree);
 }

@@ -21,6 +21,11 @@ KERNELS = (
         "tree",
         "6 compares of 64 bytes, 4 look-ups of 32 rows",
     ),
+    (
+        "uncertainty: states of two classes at a row",
+        "state",
+        "14 multiplications, 15 additions, a division, for 8",
+    ),
 )
 
 

@@ -179,7 +179,9 @@ def test_entropies_of_the_core_equal_those_of_the_draws(rng, n_rows, n_outputs, 
     expected = of_probabilities(draws_of(states, X, *link, n_classes))
     np.testing.assert_allclose(found.mean, expected.mean, rtol=1e-14, atol=1e-300)
     for part in ("knowledge", "data", "total"):
-        np.testing.assert_allclose(getattr(found, part), getattr(expected, part), atol=1e-14)
+        np.testing.assert_allclose(
+            getattr(found, part), getattr(expected, part), rtol=0, atol=1e-14
+        )
         assert (getattr(found, part) >= 0.0).all()
     assert np.array_equal(found.total - found.data, found.knowledge)
 
@@ -188,7 +190,7 @@ def two_classes_of(scores, width):
     """Mean of both probabilities and of the entropy over states with these scores, by decimals."""
     first = second = of_states = Decimal(0)
     for z in scores:
-        t = min(abs(Decimal(float(z)) / Decimal(width)), Decimal(700))
+        t = min(abs(Decimal(float(z)) / Decimal(width)), Decimal(708))
         rare = (-t).exp() / (1 + (-t).exp())
         first += rare if z >= 0 else 1 - rare
         second += 1 - rare if z >= 0 else rare
@@ -203,6 +205,8 @@ def two_classes_of(scores, width):
         [0.0],
         [0.0, 0.0, 0.0],
         [1e-9, -1e-9],
+        [0.346],  # just below ln(2) / 2
+        [-0.346],
         [0.3, 0.34, 0.347, 0.35],
         [2.0, 3.0, 2.5],
         [-2.0, -3.0, -2.5],
@@ -213,6 +217,8 @@ def two_classes_of(scores, width):
         [-300.0, -310.0],
         [900.0, 1e9],
         [-900.0, -1e9, 1e9],
+        [*np.linspace(-9.0, -4.0, 100)],
+        [*np.linspace(4.0, 9.0, 100)],
     ],
 )
 def test_both_classes_keep_their_digits_however_rare(scores, width):
@@ -227,15 +233,15 @@ def test_both_classes_keep_their_digits_however_rare(scores, width):
     with localcontext(prec=400):
         expected = two_classes_of(raw, width)
         of_mean = -sum(p * p.ln() for p in expected[:2])
-    # A score's last digit moves a probability by t 2^-52, t = |score| / width <= 700.
-    longest = min(np.abs(raw).max() / width, 700.0)
+    # A score's last digit moves a probability by t 2^-52, t = |score| / width <= 708.
+    longest = min(np.abs(raw).max() / width, 708.0)
     for k in (0, 1):
         np.testing.assert_allclose(
             found.mean[:, k], float(expected[k]), rtol=1e-15 + longest * 2**-51
         )
-    np.testing.assert_allclose(found.data, float(expected[2]), atol=2e-15)
-    np.testing.assert_allclose(found.total, float(of_mean), atol=2e-15)
-    np.testing.assert_allclose(found.knowledge, float(of_mean - expected[2]), atol=3e-15)
+    np.testing.assert_allclose(found.data, float(expected[2]), rtol=0, atol=2e-15)
+    np.testing.assert_allclose(found.total, float(of_mean), rtol=0, atol=2e-15)
+    np.testing.assert_allclose(found.knowledge, float(of_mean - expected[2]), rtol=0, atol=3e-15)
 
 
 @given(
@@ -327,6 +333,13 @@ def test_the_draws_of_many_states_are_never_held():
     tracemalloc.stop()
     # NumPy reports its arrays: five numbers a row are returned; draws would be 200.
     assert peak < 10 * 8 * len(rows)
+
+
+@pytest.mark.parametrize("width", [0.0, -1.0, np.inf, np.nan, 1e-308])
+def test_a_width_that_is_none_is_refused(width):
+    states = make_ensemble(np.random.default_rng(0), 5, 1).states([5])
+    with pytest.raises(ValueError, match="width must be between"):
+        states.entropies(np.zeros((3, 6)), "sigmoid", width, 2)
 
 
 def test_what_is_no_probability_has_no_entropy():

@@ -30,7 +30,9 @@ struct Predictor::Scratch {
 
     Scratch(const TreeSums& trees, int64_t n_rows)
         : stride(trees.stride(n_rows)),
-          codes(trees.features().size() * static_cast<size_t>(stride)),
+          // Trees without a split use no feature, but pointers into the codes are made all the
+          // same.
+          codes(std::max<size_t>(1, trees.features().size()) * static_cast<size_t>(stride)),
           sums(static_cast<size_t>(trees.n_outputs() * tile)),
           state(sums.size()),
           scores(sums.size()) {}

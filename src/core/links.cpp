@@ -72,7 +72,11 @@ bool Link::fits(int64_t n_outputs, int64_t n_columns) const {
 Link find_link(std::string_view name, double parameter) {
     using Kind = Link::Kind;
     if (name == "identity") return {Kind::identity, parameter};
-    if (name == "sigmoid") return {Kind::sigmoid, parameter};
+    if (name == "sigmoid") {
+        if (!(parameter >= 1e-300 && parameter <= 1e300))
+            throw std::invalid_argument("a sigmoid's width must be between 1e-300 and 1e300");
+        return {Kind::sigmoid, parameter};
+    }
     if (name == "softmax") return {Kind::softmax, parameter};
     if (name == "exponential") return {Kind::exponential, parameter};
     throw std::invalid_argument("no link '" + std::string(name) + "'");

@@ -17,14 +17,14 @@ constexpr double smallest = 2.2250738585072014e-308;  // logarithm() wants norma
 //
 //     e^-t = 2^n (b + r) / (b - r),   b = r coth(r / 2),
 //
-// so that the division which the probabilities need serves it, too: the likelier class has
-// (b - r) / (b - r + 2^n (b + r)). What rounding adds to r changes the result as little as a change
-// of the last digit of z.
+// so that the division which the probabilities need serves it, too: the rarer class has
+// 2^n (b + r) / (b - r + 2^n (b + r)). ln 2 is one number here, not two as in exponential(): r is
+// off by about t 2^-53 and a probability by that share of it, as if z had another last digit.
 struct Logits {
     double bits;     // of a score of 1, 1 / (width ln 2)
-    double longest;  // |score| that is told from longer ones: no probability is below 1e-304
+    double longest;  // |score| that is told from longer ones: up to there 2^n is a normal double
 
-    explicit Logits(double width) : bits(1.4426950408889634074 / width), longest(700.0 * width) {}
+    explicit Logits(double width) : bits(1.4426950408889634074 / width), longest(708.0 * width) {}
 };
 
 SGLB_KERNEL void reduce(Logits logits, int64_t n, const double* __restrict z,
@@ -54,16 +54,18 @@ SGLB_KERNEL void parts_of_exponential(int64_t n, double* __restrict rest,
     }
 }
 
+// The likelier class has the rest to 1, exactly 1 where the other is too rare to be seen: such rows
+// have no entropy but the other's.
 SGLB_KERNEL void add_logits(Logits logits, int64_t n, const double* __restrict z,
                             const double* __restrict likely, const double* __restrict unlikely,
-                            double* __restrict first, double* __restrict rarer,
+                            double* __restrict first, double* __restrict second,
                             double* __restrict distance, double* __restrict product) {
     for (int64_t i = 0; i < n; ++i) {
-        const double inverse = 1.0 / (likely[i] + unlikely[i]);
-        const double high = likely[i] * inverse;
-        const double low = unlikely[i] * inverse;
-        first[i] += z[i] >= 0.0 ? low : high;
-        rarer[i] += low;
+        const double low = unlikely[i] / (likely[i] + unlikely[i]);
+        const double high = 1.0 - low;
+        const bool positive = z[i] >= 0.0;
+        first[i] += positive ? low : high;
+        second[i] += positive ? high : low;
         distance[i] += low * minimum(absolute(z[i]), logits.longest);
         product[i] *= high;
     }
@@ -122,23 +124,20 @@ SGLB_KERNEL void split_entropy(double n_states, int64_t n, const double* __restr
     }
 }
 
-// All that is left to do for two classes. The second one's sum is what is missing to n_states, or,
-// where little is, what the rarer class had in each state: it was the second in all of them, having
-// half a state's probability where it is not.
-SGLB_KERNEL void finish_two(double inverse_width, double n_states, double share, int64_t n,
-                            const double* __restrict first, const double* __restrict rarer,
+// All that is left to do for two classes.
+SGLB_KERNEL void finish_two(double inverse_width, double n_states, int64_t n,
+                            const double* __restrict first, const double* __restrict second,
                             const double* __restrict product, const double* __restrict entropy,
                             const double* __restrict distance, double* __restrict mean,
                             double* __restrict knowledge, double* __restrict data,
                             double* __restrict total) {
     for (int64_t i = 0; i < n; ++i) {
-        const double missing = n_states - first[i];
-        const double p = first[i] * share;
-        const double q = (missing < 0.25 ? rarer[i] : missing) * share;
+        const double p = first[i] / n_states;
+        const double q = second[i] / n_states;
         const double of_mean =
             -(p * logarithm(maximum(p, smallest))) - q * logarithm(maximum(q, smallest));
         const double mean_of =
-            ((entropy[i] - logarithm(product[i])) + distance[i] * inverse_width) * share;
+            ((entropy[i] - logarithm(product[i])) + distance[i] * inverse_width) / n_states;
         mean[2 * i] = p;
         mean[2 * i + 1] = q;
         total[i] = of_mean;
@@ -194,9 +193,8 @@ void Entropies::finish(int64_t n, int64_t begin, const Out& out) {
     double* data = out.data + begin;
     double* total = out.total + begin;
     if (two_) {
-        finish_two(1.0 / width_, n_states, 1.0 / n_states, n, sums_.data(), sums_.data() + tile,
-                   product_.data(), entropy_.data(), distance_.data(), mean, knowledge, data,
-                   total);
+        finish_two(1.0 / width_, n_states, n, sums_.data(), sums_.data() + tile, product_.data(),
+                   entropy_.data(), distance_.data(), mean, knowledge, data, total);
     } else {
         std::fill_n(total, n, 0.0);
         for (int64_t k = 0; k < n_classes_; ++k)

@@ -38,9 +38,7 @@ class Entropies {
     int64_t n_classes_;
     int64_t n_states_ = 0;
     int64_t group_;  // states whose product cannot underflow
-    // Probabilities of each class, [n_classes * tile]; of two classes, of the first one and of the
-    // less likely one in each state.
-    AlignedVector<double> sums_;
+    AlignedVector<double> sums_;  // probabilities of each class, [n_classes * tile]
     AlignedVector<double> distance_, product_, entropy_;  // [tile]
 };
 

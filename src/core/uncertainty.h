@@ -37,7 +37,7 @@ class Entropies {
     double width_;
     int64_t n_classes_;
     int64_t n_states_ = 0;
-    int64_t group_;  // states whose product cannot underflow
+    int64_t group_;               // states whose product cannot underflow
     AlignedVector<double> sums_;  // probabilities of each class, [n_classes * tile]
     AlignedVector<double> distance_, product_, entropy_;  // [tile]
 };

@@ -1,10 +1,12 @@
 """What Newton steps in the leaves do to time and test loss: how many, and how long at most.
 
     python -m benchmarks.leaf_steps [--rows 1000000] [--trees 100] [--seeds 3] [--share .02]
+    python -m benchmarks.leaf_steps --tables adult,bio_kdd04 [--splits 2]
 
 The first table is of the problem rows_1m. The second is of data with few positives, where a step
 divides by next to nothing, with the logistic loss as it is and without its longest step. Means over
-the seeds, two threads.
+the seeds, two threads. With --tables, instead: what going without the longest step does to the test
+loss of real tables, by the protocol of `benchmarks.defaults`.
 """
 
 import argparse
@@ -13,13 +15,17 @@ import time
 
 import numpy as np
 
+from benchmarks.defaults import FIRST_SPLIT, compare
 from benchmarks.measures import test_loss
 from benchmarks.problems import get_problem
+from benchmarks.quality.protocol import MAX_ROUNDS
 from sglb import SGLBClassifier
+from sglb.datasets import load_table
 from sglb.losses import Logistic
 
 STEPS = (1, 2, 3, 10)
 N_TEST = 200_000
+MAX_ROWS = 60_000
 
 
 class Unbounded(Logistic):
@@ -69,6 +75,16 @@ def tables(rows=1_000_000, trees=100, seeds=3, share=0.02):
             yield line(name, train, test, seeds, n_estimators=trees, leaf_steps=steps, loss=loss)
 
 
+def real_tables(names, splits):
+    """A line of changes in percent, split by split, for each table of two classes."""
+    yield "| without a longest step | change of the test loss by split, % |\n|---|--:|"
+    for name in names:
+        table, moves = load_table(name), [{"loss": Unbounded()}]
+        seeds = range(FIRST_SPLIT, FIRST_SPLIT + splits)
+        changes = [compare(table, seed, MAX_ROWS, MAX_ROUNDS, moves)[0][0] for seed in seeds]
+        yield f"| {name} | {', '.join(f'{change:+.2f}' for change in changes)} |"
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -77,8 +93,14 @@ def main():
     parser.add_argument("--trees", type=int, default=100)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--share", type=float, default=0.02, help="of positives")
+    parser.add_argument("--tables", help="real ones of two classes, with commas between")
+    parser.add_argument("--splits", type=int, default=2, help="of each table")
     options = parser.parse_args()
-    for text in tables(options.rows, options.trees, options.seeds, options.share):
+    if options.tables is None:
+        lines = tables(options.rows, options.trees, options.seeds, options.share)
+    else:
+        lines = real_tables(options.tables.split(","), options.splits)
+    for text in lines:
         print(text, flush=True)
 
 

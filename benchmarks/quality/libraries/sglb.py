@@ -11,13 +11,13 @@ def fit(train, valid, protocol, **settings):
     """`settings` are for `benchmarks.defaults`; the comparison has none."""
     from sglb import SGLBClassifier, SGLBRegressor
 
-    model = choose(protocol, SGLBClassifier, SGLBRegressor)(
-        n_estimators=protocol.max_rounds,
-        early_stopping_rounds=protocol.patience,
-        random_state=protocol.seed,
-        n_jobs=protocol.threads,
-        **settings,
-    )
+    kept = {
+        "n_estimators": protocol.max_rounds,
+        "early_stopping_rounds": protocol.patience,
+        "random_state": protocol.seed,
+        "n_jobs": protocol.threads,
+    }
+    model = choose(protocol, SGLBClassifier, SGLBRegressor)(**kept | settings)
     watched = (valid.X, valid.y) if valid.weight is None else (valid.X, valid.y, valid.weight)
     return model.fit(train.X, train.y, sample_weight=train.weight, eval_set=[watched])
 

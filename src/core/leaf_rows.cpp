@@ -4,7 +4,6 @@
 #include <numeric>
 
 #include "parallel.h"
-#include "partition.h"
 
 namespace sglb {
 namespace {
@@ -25,7 +24,6 @@ LeafRows::LeafRows(int64_t n_rows, const uint32_t* rows, int64_t most_leaves, Wo
       segments_(static_cast<size_t>(n_chunks_ * most_leaves)) {
     ws_.order.resize(static_cast<size_t>(n_rows));
     ws_.other_order.resize(static_cast<size_t>(n_rows));
-    ws_.bits.resize(static_cast<size_t>(n_rows));
     if (rows)
         std::copy_n(rows, n_rows, ws_.order.data());
     else
@@ -46,23 +44,12 @@ void LeafRows::part(const Split& split, const CodeColumn& column, int64_t n_leav
     parallel_for(n_chunks_ * n_leaves, n_threads_, [&](int64_t task) {
         const int64_t chunk = task / n_leaves, leaf = task % n_leaves;
         Segment& rows = place(chunk, leaf);
-        const int64_t n_left = part_segment(split, column, rows);
+        const int64_t n_left = sglb::part(column, split, ws_.order.data() + rows.begin,
+                                          ws_.other_order.data() + rows.begin, rows.count);
         place(chunk, leaf + n_leaves) = {rows.begin + n_left, rows.count - n_left};
         rows.count = n_left;
     });
     ws_.order.swap(ws_.other_order);
-}
-
-// Returns how many rows went left; they come first.
-int64_t LeafRows::part_segment(const Split& split, const CodeColumn& column, const Segment& rows) {
-    const uint8_t* __restrict codes = column.codes;
-    const uint32_t* __restrict order = ws_.order.data() + rows.begin;
-    uint8_t* __restrict bits = ws_.bits.data() + rows.begin;
-    const int64_t stride = column.stride;
-    const auto low = split.low, span = static_cast<uint8_t>(split.high - split.low);
-    for (int64_t i = 0; i < rows.count; ++i)
-        bits[i] = static_cast<uint8_t>(codes[order[i] * stride] - low) > span;
-    return sglb::part(order, ws_.other_order.data() + rows.begin, bits, rows.count);
 }
 
 }  // namespace sglb

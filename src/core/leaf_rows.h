@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "split.h"
+#include "partition.h"
 #include "workspace.h"
 
 namespace sglb {
@@ -15,12 +15,6 @@ namespace sglb {
 // Some of the rows of one leaf: [begin, begin + count) of the current order.
 struct Segment {
     int64_t begin = 0, count = 0;
-};
-
-// Codes of one feature: that of row i is codes[i * stride].
-struct CodeColumn {
-    const uint8_t* codes;
-    int64_t stride;
 };
 
 class LeafRows {
@@ -44,7 +38,6 @@ class LeafRows {
     Segment& place(int64_t chunk, int64_t leaf) {
         return segments_[static_cast<size_t>(chunk * most_leaves_ + leaf)];
     }
-    int64_t part_segment(const Split& split, const CodeColumn& column, const Segment& rows);
 
     int64_t most_leaves_, n_chunks_;
     int n_threads_;

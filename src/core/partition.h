@@ -3,10 +3,20 @@
 
 #include <cstdint>
 
+#include "split.h"
+
 namespace sglb {
 
-// Moves n values: those with bit 0 to the beginning of `to`, those with bit 1 to its end. Returns
-// how many have bit 0. The order within a part is not kept, but depends on the bits alone.
-int64_t part(const uint32_t* from, uint32_t* to, const uint8_t* bits, int64_t n);
+// Codes of one feature: that of row r is codes[r * stride].
+struct CodeColumn {
+    const uint8_t* codes;
+    int64_t stride;
+};
+
+// Moves n rows: those that a split keeps left to the beginning of `to`, the others to its end.
+// Returns how many it keeps left. The order within a part is not kept, but depends on the sides
+// alone.
+int64_t part(const CodeColumn& column, const Split& split, const uint32_t* from, uint32_t* to,
+             int64_t n);
 
 }  // namespace sglb

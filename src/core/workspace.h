@@ -13,7 +13,7 @@ struct Workspace {
     std::vector<int32_t> outputs;
     std::vector<uint32_t> order, other_order;
     std::vector<int64_t> words;
-    std::vector<uint8_t> codes, bits;
+    std::vector<uint8_t> codes;
     std::vector<int64_t> hist, part_hist;
     std::vector<float> scores;
     std::vector<int32_t> parted;

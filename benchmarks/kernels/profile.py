@@ -18,7 +18,7 @@ INSIDE = re.compile(r"/_core[^/]*\.so$")
 
 # The kernel that a function belongs to, by a word in its name; the first that fits.
 KERNELS = {
-    "partition": ("leafrows", "part_wide", "part_rest", "mark"),
+    "partition": ("leafrows", "part_rows", "part_wide", "part_rest"),
     "sample": ("drawing", "candidate_words", "reach", "toss", "add_squares"),
     "scoring": ("score",),
     "histogram": ("histogram", "build"),

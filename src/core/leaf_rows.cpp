@@ -44,8 +44,8 @@ void LeafRows::part(const Split& split, const CodeColumn& column, int64_t n_leav
     parallel_for(n_chunks_ * n_leaves, n_threads_, [&](int64_t task) {
         const int64_t chunk = task / n_leaves, leaf = task % n_leaves;
         Segment& rows = place(chunk, leaf);
-        const int64_t n_left = sglb::part(column, split, ws_.order.data() + rows.begin,
-                                          ws_.other_order.data() + rows.begin, rows.count);
+        const int64_t n_left = part_rows(column, split, ws_.order.data() + rows.begin,
+                                         ws_.other_order.data() + rows.begin, rows.count);
         place(chunk, leaf + n_leaves) = {rows.begin + n_left, rows.count - n_left};
         rows.count = n_left;
     });

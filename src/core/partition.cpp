@@ -75,8 +75,8 @@ SGLB_AVX512 int64_t part_wide(const Sides& sides, const uint32_t* from, uint32_t
 
 }  // namespace
 
-int64_t part(const CodeColumn& column, const Split& split, const uint32_t* from, uint32_t* to,
-             int64_t n) {
+int64_t part_rows(const CodeColumn& column, const Split& split, const uint32_t* from, uint32_t* to,
+                  int64_t n) {
     const Sides sides(column, split);
 #ifdef SGLB_REGISTERS
     if (has_avx512())

@@ -16,7 +16,7 @@ struct CodeColumn {
 // Moves n rows: those that a split keeps left to the beginning of `to`, the others to its end.
 // Returns how many it keeps left. The order within a part is not kept, but depends on the sides
 // alone.
-int64_t part(const CodeColumn& column, const Split& split, const uint32_t* from, uint32_t* to,
-             int64_t n);
+int64_t part_rows(const CodeColumn& column, const Split& split, const uint32_t* from, uint32_t* to,
+                  int64_t n);
 
 }  // namespace sglb

@@ -60,12 +60,12 @@ SGLB_AVX512 int64_t part_wide(const Sides& sides, const uint32_t* from, uint32_t
         const __m256i rows = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + i));
         const __mmask8 mask = mask_of<side_by_side>(sides, from + i);
         const int count = __builtin_popcount(mask);
-        const __m256i low = _mm256_maskz_compress_epi32(static_cast<__mmask8>(~mask), rows);
-        const __m256i high = _mm256_maskz_compress_epi32(mask, rows);
+        const __m256i kept = _mm256_maskz_compress_epi32(static_cast<__mmask8>(~mask), rows);
+        const __m256i sent = _mm256_maskz_compress_epi32(mask, rows);
         // Behind each other at the end: indices of a permutation go round.
         const __m256i turn = _mm256_add_epi32(places, _mm256_set1_epi32(count));
-        _mm256_storeu_si256(at(to + left), low);
-        _mm256_storeu_si256(at(to + right - 8), _mm256_permutexvar_epi32(turn, high));
+        _mm256_storeu_si256(at(to + left), kept);
+        _mm256_storeu_si256(at(to + right - 8), _mm256_permutexvar_epi32(turn, sent));
         left += 8 - count;
         right -= count;
     }

@@ -89,6 +89,11 @@ def test_parameters_have_the_papers_distributions():
     assert all(0 < one["subsample"] <= 1 for one in sgb)
     assert set(sglb[0]) == {"learning_rate", "max_depth", "shrink_rate", "temperature"}
     assert set(sgb[0]) == {"learning_rate", "max_depth", "l2_regularization", "subsample"}
+    of_structures = [search.draw("SGB-structures", seed) for seed in range(n)]
+    assert [one.pop("structure_sample") for one in of_structures] == [
+        one.pop("subsample") for one in sgb
+    ]
+    assert of_structures == sgb
 
 
 def test_models_are_the_papers(folder):
@@ -99,9 +104,17 @@ def test_models_are_the_papers(folder):
     assert search.make_model(higgs(folder, "SGB", "logloss"), 3).loss == "logistic"
 
 
+def test_methods_draw_rows_where_they_say(folder):
+    models = [search.make_model(higgs(folder, method), 3) for method in real_data.METHODS]
+    samplers = [model.sampler for model in models]
+    assert samplers == ["stochastic", "plain", "langevin"]
+    assert [model.structure_sample < 1.0 for model in models] == [False, True, False]
+    assert [model.subsample < 1.0 for model in models] == [True, False, False]
+
+
 def test_seeds_differ_between_searches_and_trials(folder):
     searches = [higgs(folder, m, g) for m in real_data.METHODS for g in ("zero-one", "logloss")]
-    assert len({one.seed_of(number) for one in searches for number in range(50)}) == 200
+    assert len({one.seed_of(number) for one in searches for number in range(50)}) == 300
 
 
 # Resuming.
@@ -278,18 +291,20 @@ def measured(one):
     return [(row.data.name, row.test, row.p_value, row.n_trials) for row in rows]
 
 
+@pytest.mark.parametrize("rival", ["SGB", "SGB-structures"])
 @pytest.mark.parametrize("goal", ["zero-one", "logloss"])
 def test_a_table_shows_the_test_losses_of_the_chosen_models_beside_the_published(
-    folder, goal, capsys
+    folder, goal, rival, capsys
 ):
     page = folder / "page.md"
-    page.write_text(f"<!-- {goal} -->\n<!-- end of {goal} -->\n")
-    one = order(folder, goal)
+    mark = goal if rival == "SGB" else f"{goal} {rival}"
+    page.write_text(f"<!-- {mark} -->\n<!-- end of {mark} -->\n")
+    one = order(folder, goal, rival=rival)
     tables_2_3.run(one, page)
     printed = capsys.readouterr().out
     for data in real_data.get_data_sets(one.data_sets):
         losses = []
-        for method in real_data.METHODS:
+        for method in (rival, "SGLB"):
             hunt = one.search(data, method)
             model = search.make_model(hunt, hunt.best(3).number)
             split = real_data.split_table(data.table, 0)
@@ -309,9 +324,10 @@ def test_a_table_shows_the_test_losses_of_the_chosen_models_beside_the_published
             line for line in page.read_text().splitlines() if line.startswith(f"| {data.name} ")
         )
         assert f"| {data.published(goal).sgb:g} | {data.published(goal).sglb:g} |" in line
-        shown = row.test[0] * 100 if goal == "zero-one" else row.test[0]
-        assert f"{shown:.2f}"[:4] in line
+        shown = f"{row.test[0] * 100:.2f}" if goal == "zero-one" else f"{row.test[0]:.4f}"
+        assert shown in line
     assert "25,970 of the 11,000,000 rows" in printed
+    assert f"here {rival} " in printed
     assert "far from the paper's table" in page.read_text()
 
 
@@ -321,7 +337,7 @@ def test_two_processes_give_what_one_gives(folder):
         tables_2_3.search(one, real_data.get_data_sets(one.data_sets))
     assert measured(alone) == measured(together)
     for data in real_data.get_data_sets(alone.data_sets):
-        for method in real_data.METHODS:
+        for method in alone.methods:
             first, second = (one.search(data, method).finished(3) for one in (alone, together))
             assert told(first) == told(second)
 
@@ -351,7 +367,7 @@ def test_a_search_that_is_not_complete_says_so(folder):
     one = order(folder, n_trials=5)
     data = real_data.get_data_sets(["higgs"])[0]
     assert tables_2_3.measure(one, data) is None
-    for method in real_data.METHODS:
+    for method in one.methods:
         one.search(data, method).run_next(5)
     text = tables_2_3.make_report(one, [tables_2_3.measure(one, data)]).markdown()
     assert "higgs: only 1 of 5 trials so far." in text

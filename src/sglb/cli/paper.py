@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from sglb.experiments.real_data import Goal
+    from sglb.experiments.real_data import Goal, MethodName
     from sglb.experiments.tables_2_3 import Order
 
 app = typer.Typer(
@@ -40,6 +40,10 @@ Splits = Annotated[
     typer.Option(
         min=0, help="Other splits, two or more, to test the chosen models on; 0 for none."
     ),
+]
+Structures = Annotated[
+    bool,
+    typer.Option("--structures", help="Let SGB draw rows for structures alone, as CatBoost does."),
 ]
 OnlyReport = Annotated[
     bool, typer.Option("--only-report", help="Run no trial, report those that are there.")
@@ -95,6 +99,7 @@ def zero_one(
     datasets: DataSets = None,
     max_trees: MaxTrees = 1000,
     splits: Splits = 0,
+    structures: Structures = False,
     only_report: OnlyReport = False,
     out: Out = FOLDER,
     write: Write = False,
@@ -103,7 +108,7 @@ def zero_one(
     jobs: Jobs = None,
 ) -> None:
     """Table 2: tuned SGB against tuned SGLB by the 0-1 loss on real data. Can be resumed."""
-    order = _order("zero-one", trials, datasets, max_trees, splits, out, seed, jobs)
+    order = _order("zero-one", trials, datasets, max_trees, splits, structures, out, seed, jobs)
     _real_data(order, page if write else None, only_report=only_report)
 
 
@@ -113,6 +118,7 @@ def logloss(
     datasets: DataSets = None,
     max_trees: MaxTrees = 1000,
     splits: Splits = 0,
+    structures: Structures = False,
     only_report: OnlyReport = False,
     out: Out = FOLDER,
     write: Write = False,
@@ -121,7 +127,7 @@ def logloss(
     jobs: Jobs = None,
 ) -> None:
     """Table 3: tuned SGB against tuned SGLB by the log loss on real data. Can be resumed."""
-    order = _order("logloss", trials, datasets, max_trees, splits, out, seed, jobs)
+    order = _order("logloss", trials, datasets, max_trees, splits, structures, out, seed, jobs)
     _real_data(order, page if write else None, only_report=only_report)
 
 
@@ -131,6 +137,7 @@ def _order(
     datasets: str | None,
     max_trees: int,
     splits: int,
+    structures: bool,
     out: Path,
     seed: int,
     jobs: int | None,
@@ -139,7 +146,8 @@ def _order(
     from sglb.settings import n_threads
 
     names = None if datasets is None else [name.strip() for name in datasets.split(",")]
-    return Order(goal, out, trials, names, max_trees, seed, n_threads(jobs), splits)
+    rival: MethodName = "SGB-structures" if structures else "SGB"
+    return Order(goal, out, trials, names, max_trees, seed, n_threads(jobs), splits, rival)
 
 
 def _real_data(order: "Order", page: Path | None, *, only_report: bool) -> None:

@@ -37,6 +37,11 @@ Floats = NDArray[np.float64]
 NOT_INSTALLED = 'the search needs optuna: pip install "sglb[paper]"'
 BORDERS, WIDTH = 64, 0.1
 METRIC: dict[Goal, str] = {"zero-one": "error", "logloss": "logloss"}
+SAMPLER: dict[MethodName, str] = {
+    "SGB": "stochastic",
+    "SGB-structures": "plain",
+    "SGLB": "langevin",
+}
 
 
 def _optuna() -> Any:
@@ -234,30 +239,31 @@ def draw(method: MethodName, seed: int) -> dict[str, float]:
         "learning_rate": trial.suggest_float("learning_rate", 1e-5, 1.0, log=True),
         "max_depth": trial.suggest_int("max_depth", 6, 10),
     }
-    if method == "SGB":
-        drawn["l2_regularization"] = trial.suggest_float("l2_regularization", 0.1, 10.0, log=True)
-        # Uniform on (0, 1]: what is drawn is from [0, 1).
-        drawn["subsample"] = 1.0 - trial.suggest_float("left_out", 0.0, 1.0)
-    else:
+    if method == "SGLB":
         drawn["shrink_rate"] = trial.suggest_float("shrink_rate", 1e-5, 1e-2, log=True)
         diffusion = trial.suggest_float("diffusion_temperature", 1e2, 1e5, log=True)
         drawn["temperature"] = 1.0 / diffusion
+    else:
+        drawn["l2_regularization"] = trial.suggest_float("l2_regularization", 0.1, 10.0, log=True)
+        rows = "subsample" if method == "SGB" else "structure_sample"
+        # Uniform on (0, 1]: what is drawn is from [0, 1).
+        drawn[rows] = 1.0 - trial.suggest_float("left_out", 0.0, 1.0)
     return drawn
 
 
 def make_model(search: Search, number: int) -> SGLBClassifier:
     """Return the estimator of trial `number`, ready to fit."""
     seed = search.seed_of(number)
-    own: dict[str, Any] = {"l2_regularization": 0.0} | draw(search.method, seed)
+    own: dict[str, Any] = {"l2_regularization": 0.0, "structure_sample": 1.0}
+    own |= draw(search.method, seed)
     return SGLBClassifier(
         loss=Sla(WIDTH) if search.goal == "zero-one" else "logistic",
-        sampler="stochastic" if search.method == "SGB" else "langevin",
+        sampler=SAMPLER[search.method],
         n_estimators=search.max_trees,
         # Never stops before the last tree, but takes the best iterate.
         early_stopping_rounds=search.max_trees,
         max_bins=BORDERS + 1,
         leaf_method="gradient",
-        structure_sample=1.0,
         init="zero",
         random_state=seed,
         n_jobs=1,

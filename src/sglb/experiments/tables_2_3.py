@@ -16,14 +16,7 @@ from sglb.datasets import data_folder, stored_tables
 from sglb.experiments import other_splits
 from sglb.experiments.other_splits import Pair, Rival, Verdict, judge
 from sglb.experiments.page import Report, bar, check_page, console, put
-from sglb.experiments.real_data import (
-    METHODS,
-    DataSet,
-    Goal,
-    MethodName,
-    find_tables,
-    get_data_sets,
-)
+from sglb.experiments.real_data import DataSet, Goal, MethodName, find_tables, get_data_sets
 from sglb.experiments.search import Search, Trial, use_tables
 from sglb.experiments.synthetic import paired_p_value
 
@@ -42,6 +35,17 @@ class Order:
     seed: int = 0
     n_jobs: int = 1
     n_splits: int = 0  # to test the chosen models on, beside the one they were chosen on
+    rival: MethodName = "SGB"
+
+    @property
+    def methods(self) -> tuple[MethodName, MethodName]:
+        """The two to compare."""
+        return self.rival, "SGLB"
+
+    @property
+    def mark(self) -> str:
+        """Place of the table in a page."""
+        return self.goal if self.rival == "SGB" else f"{self.goal} {self.rival}"
 
     def search(self, data: DataSet, method: MethodName) -> Search:
         """Return the search of a method on a data set."""
@@ -72,7 +76,7 @@ def run(order: Order, write: Path | None = None, *, only_report: bool = False) -
             f" folder that SGLB_DATA names, nor on OpenML; there: {there}"
         )
     if write is not None:
-        check_page(write, order.goal)
+        check_page(write, order.mark)
     out = console()
     if not only_report:
         search(order, data_sets)
@@ -84,13 +88,13 @@ def run(order: Order, write: Path | None = None, *, only_report: bool = False) -
     report.print(out)
     out.print(f"\nTrials are kept in {order.folder}; more --trials go on from there.")
     if write is not None:
-        put(write, order.goal, report.markdown())
+        put(write, order.mark, report.markdown())
         out.print(f"The table is in {write}.")
 
 
 def search(order: Order, data_sets: Sequence[DataSet]) -> None:
     """Run all trials that are not there yet, `n_jobs` at a time in processes."""
-    searches = [order.search(data, method) for data in data_sets for method in METHODS]
+    searches = [order.search(data, method) for data in data_sets for method in order.methods]
     # Two processes may have run the same trial at the same moment, so another stayed undone. Trials
     # that other commands are at work on are left to them.
     while _search_round(order, searches):
@@ -134,7 +138,7 @@ def choose(order: Order, data: DataSet) -> tuple[Choice, Choice] | None:
 
     Where one method has more trials than the other, both choose from as many.
     """
-    searches = [order.search(data, method) for method in METHODS]
+    searches = [order.search(data, method) for method in order.methods]
     finished = [one.finished(order.n_trials) for one in searches]
     done = min(len(trials) for trials in finished)
     choices = []
@@ -182,9 +186,10 @@ def make_report(order: Order, rows: Sequence[Row]) -> Report:
     percent = order.goal == "zero-one"
     report = Report()
     title = "Table 2: test 0-1 error in %" if percent else "Table 3: test log loss"
-    report.heading(f"{title}, tuned SGB against tuned SGLB")
+    report.heading(f"{title}, tuned {order.rival} against tuned SGLB")
+    here = [f"here {order.rival}", "SGLB", "p-value"]
     report.table(
-        ["", "published SGB", "SGLB", "p-value", "here SGB", "SGLB", "p-value", "trials", "min"],
+        ["", "published SGB", "SGLB", "p-value", *here, "trials", "min"],
         [_cells(row, order.goal) for row in rows],
     )
     counts = sorted({row.n_trials for row in rows}) or [order.n_trials]
@@ -233,8 +238,8 @@ def _other_splits(report: Report, order: Order, judged: Sequence[tuple[Row, Verd
                 f"{verdict.n_better} of {verdict.n_splits}",
             ]
         )
-    columns = ["SGLB - SGB", "± s.e.", "p-value", "SGLB better on"]
-    report.table(["", "published SGB", "SGLB", "here SGB", "SGLB", *columns], cells)
+    columns = [f"SGLB - {order.rival}", "± s.e.", "p-value", "SGLB better on"]
+    report.table(["", "published SGB", "SGLB", f"here {order.rival}", "SGLB", *columns], cells)
     report.text(
         "Mean and standard deviation over splits, fitted anew with the parameters chosen above,"
         " which saw some of these test rows as validation rows, for both methods alike; iterations"

@@ -195,12 +195,15 @@ def test_rates_are_in_cycles():
         "step": 0.25,
         "counter": 1.0,
         "tree": 0.0,
+        "stretch": 0.0,
         "state": 1.0,
+        "entropy": 4.0,
     }
     lines = table(found)
     assert lines[0] == "A cycle takes 0.250 ns (4.00 GHz)."
     assert lines[4].startswith("| histogram: additions | 0.500 | 0.50 |")
     assert "| prediction: trees of depth 6 at a row | – | – | needs AVX-512 |" in lines
+    assert any("five numbers of a row | 4.000 | 0.06 |" in line for line in lines)
 
 
 def test_the_program_that_measures_cycles_fits_the_core():

@@ -22,9 +22,19 @@ KERNELS = (
         "6 compares of 64 bytes, 4 look-ups of 32 rows",
     ),
     (
+        "prediction: sums of 5 such trees at a row",
+        "stretch",
+        "these, and 4 digits put together to a double",
+    ),
+    (
         "uncertainty: states of two classes at a row",
         "state",
         "12 multiplications, 15 additions, a division, for 8",
+    ),
+    (
+        "uncertainty: five numbers of a row",
+        "entropy",
+        "3 logarithms, 3 divisions",
     ),
 )
 

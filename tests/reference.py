@@ -132,7 +132,7 @@ def find_mu(reach, wanted):
         if not rest > 0.0 or not wanted > sure.sum():
             break
         mu = rest / (wanted - sure.sum())
-    return mu if math.isfinite(mu) else 1.0
+    return mu if math.isfinite(mu) else np.finfo(np.float64).tiny
 
 
 class Bounds(NamedTuple):

@@ -70,14 +70,14 @@ def part_of_rows(n_rows, every, step):
 
 def approach_on_part(leaf, n_leaves, gradient, hessian, weight, l2, path, part, reach=np.inf):
     """As `approach` from the rows of a part alone, in the leaves where these have the curvature of
-    64 rows of the logistic loss at its largest, 1/4.
+    64 rows of the logistic loss at its largest, 1/4, and of typical weight.
     """
-    heavy = 1.0 if weight is None else weight.max()
+    typical = 1.0 if weight is None else (weight**2).sum() / weight.sum()
     weight = np.ones(part.size) if weight is None else weight
     slopes = gradient[:, part], hessian[:, part]
     found = approach(leaf[part], n_leaves, *slopes, weight[part], l2 * part.mean(), path, reach)
     curvature = np.bincount(leaf[part], weight[part] * hessian[0, part], n_leaves)
-    enough = curvature >= 64 * 0.25 * heavy
+    enough = curvature >= 64 * 0.25 * typical
     return np.where(enough[:, None], found, path)
 
 
@@ -98,18 +98,19 @@ def leaf_values(
     """theta_j = -eps (G_j + sigma sqrt(C_j) xi_j) / C_j, (n_leaves, K); 0 without weight.
 
     After a path G_j / C_j is the sum of its steps and of another one, and C_j is by what the first
-    one saw. A lone step is at most the reach, or half of it for theta_j.
+    one saw. A lone step, also of a leaf that a path has left where it was, is at most the reach, or
+    half of it for theta_j.
     """
     G, C, W = leaf_sums(leaf, n_leaves, gradient, hessian, weight, l2)
     n_outputs = len(gradient)
     xi = np.stack([core_normals(seed, step, LEAF, k, n_leaves) for k in range(n_outputs)], axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        if path is None:
-            most = reach * max(1.0, 0.5 / learning_rate)
-            start = np.clip(-G / C, -most, most)
-        else:
-            start = path[0] + next_steps(G, C, l2, path, reach)
-            C = np.where(path[2] > 0, path[2] * W + l2, C)
+        most = reach * max(1.0, 0.5 / learning_rate)
+        start = np.clip(-G / C, -most, most)
+        if path is not None:
+            moved = path[2] > 0
+            start = np.where(moved, path[0] + next_steps(G, C, l2, path, reach), start)
+            C = np.where(moved, path[2] * W + l2, C)
         noise = sigma / np.sqrt(C) * xi
         return np.where(W > 0, learning_rate * (start - noise), 0.0)
 

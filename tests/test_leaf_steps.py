@@ -167,6 +167,36 @@ def test_steps_on_part_of_the_rows_end_where_it_has_no_more_to_say(monkeypatch):
     assert n_calls == 1
 
 
+@pytest.mark.parametrize("noise", [0.0, 1.0])
+def test_a_leaf_that_takes_no_early_step_takes_the_one_it_would_take_alone(monkeypatch, noise):
+    """Longer than the reach where the learning rate leaves little of it: p is far from 1/20."""
+    case, move = Case(60_000, positive=0.05, offset=-6.0), Move(0.1, noise)
+    alone, _ = case.one_tree(1, move)
+    monkeypatch.setattr(chain, "PART_ROWS", 60)  # fewer than the 64 that a leaf wants
+    n_calls, approach = 0, chain._core.approach_leaves
+
+    def counted(*arguments):
+        nonlocal n_calls
+        n_calls += 1
+        approach(*arguments)
+
+    monkeypatch.setattr(chain._core, "approach_leaves", counted)
+    assert np.array_equal(case.one_tree(5, move)[0], alone)
+    assert n_calls == 1  # once is enough to see that nothing moves
+    if not noise:
+        assert np.abs(alone).max() > 0.1 * Logistic().reach
+
+
+def test_one_heavy_row_does_not_keep_all_leaves_from_early_steps(monkeypatch):
+    monkeypatch.setattr(chain, "PART_ROWS", 6_000)
+    case = Case(60_000, positive=0.1)
+    weight = np.ones(case.rows.n_rows)
+    weight[7] = 1000.0
+    case.rows = TrainingSet.build(case.rows.code_columns, case.bins.n_codes, case.rows.y, weight)
+    best, one, three = (case.one_tree(n)[0] for n in (40, 1, 3))
+    assert np.abs(three - best).max() < 0.5 * np.abs(one - best).max()
+
+
 @pytest.mark.parametrize("seed", [0, 1])
 def test_rare_rows_of_the_other_class_do_not_send_a_leaf_anywhere(seed, monkeypatch):
     """A Newton step divides by p (1 - p), which is next to nothing where a model is sure."""

@@ -53,6 +53,17 @@ def test_about_as_many_rows_are_drawn_as_are_wanted(n):
     assert abs(drawn - n) < 5 * (math.sqrt(n) + 0.03 * n)
 
 
+@pytest.mark.parametrize("sigma", [0.0, 0.01])
+@pytest.mark.parametrize("n", [15_000, 20_000])
+def test_few_rows_with_weight_are_all_drawn(n, sigma):
+    """Though the rows that mu is found on show none of them."""
+    gradient, weight = np.full((1, 20_001), 0.05), np.zeros(20_001)
+    weight[[3, 7_001, 15_003]] = 1.0, 2.0, 1.0
+    found = draw_rows(gradient, weight, sigma, n)
+    assert np.array_equal(found.rows, [3, 7_001, 15_003])
+    assert np.array_equal(found.lift, np.ones(3))
+
+
 @pytest.mark.parametrize("sigma", [0.0, 2.0])
 def test_an_output_leads_in_proportion_to_the_square_of_its_noisy_gradient(sigma):
     # Output k is told by feature k alone, so the split says which output led.

@@ -31,6 +31,7 @@ LeafInput input_of(const RowsObject& rows, const StructureObject& structure,
     input.largest_gradient = largest.first;
     input.largest_hessian = largest.second;
     input.largest_weight = rows.largest_weight();
+    input.typical_weight = rows.typical_weight;
     input.l2 = l2;
     require(reach > 0.0, "reach must be above 0");
     input.reach = reach;

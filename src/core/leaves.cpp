@@ -22,8 +22,8 @@ constexpr int many_lanes_depth = 4;
 // a leaf of saturated rows must not take an unbounded step.
 constexpr double least_curvature = 1e-3;
 // A leaf takes a step on a part of the rows where these know enough: with the curvature of so many
-// rows of the largest. For the logistic loss that is 16, and the standard error of the step 1/4. A
-// leaf that a part without any positives would lead astray soon has less.
+// rows of the largest one and of typical weight. For the logistic loss that is 16, and the standard
+// error of the step 1/4. A leaf that a part without any positives would lead astray soon has less.
 constexpr double least_part_rows = 64.0;
 
 // x as a fixed-point integer: round(x * scale), |x * scale| < 2^51.
@@ -70,7 +70,8 @@ class LeafFit {
         if (in_.every > 1) {
             share_ = static_cast<double>(rows_looked_at()) / static_cast<double>(in_.slopes.n_rows);
             l2_ *= share_;
-            least_sum_ = least_part_rows * in_.largest_hessian * weight;
+            least_sum_ =
+                least_part_rows * in_.largest_hessian * (in_.weight ? in_.typical_weight : 1.0);
         }
     }
 
@@ -208,10 +209,10 @@ class LeafFit {
         each_leaf([&](int64_t place, const Sums& sums, double curvature, int64_t leaf) {
             double gradient = unscale(sums.gradient, gradient_scale_);
             double start = 0.0;
-            if (approach_) {
+            if (approach_ && has_moved(place)) {
                 start = approach_->sum[place] + next_step(place, gradient, curvature);
                 gradient = 0.0;
-                if (has_moved(place)) curvature = approach_->bend[place] * weight_of(sums) + in_.l2;
+                curvature = approach_->bend[place] * weight_of(sums) + in_.l2;
             } else {
                 const double most = in_.reach * std::max(1.0, 0.5 / in_.learning_rate) * curvature;
                 gradient = std::clamp(gradient, -most, most);

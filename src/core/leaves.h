@@ -1,7 +1,6 @@
 // Leaf values of one structure, and the update of the raw scores.
 //
-//     theta_j = -eps (G_j + sigma sqrt(C_j) xi_j) / C_j,       f <- rho f +
-//     theta_leaf
+//     theta_j = -eps (G_j + sigma sqrt(C_j) xi_j) / C_j,       f <- rho f + theta_leaf
 //
 // where raw = offset + f.
 //
@@ -43,7 +42,8 @@ struct LeafInput {
     Sample sample;
     const double* weight;  // [n_rows] or null
     double largest_gradient, largest_hessian,
-        largest_weight;  // bounds of the absolute values
+        largest_weight;     // bounds of the absolute values
+    double typical_weight;  // sum of squares / sum: rows of this weight, as many, know as much
     double learning_rate, sigma, shrink, l2;
     double reach;  // of a Newton step; a lone one may be longer if eps leaves less than half of it
     const double* offset;  // [n_outputs], the part of raw that is never shrunk

@@ -12,6 +12,7 @@
 #include <fstream>
 #include <mutex>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -131,12 +132,16 @@ class Pool {
 #endif
     }
 
+    // Where the system gives no more threads, those that are there do all the work.
     void grow(int n_workers) {
-        while (static_cast<int>(workers_.size()) < n_workers) {
-            const int index = static_cast<int>(workers_.size());
-            const uint64_t seen = n_jobs_.load();
-            workers_.emplace_back([this, index, seen] { serve(index, seen); });
-            workers_.back().detach();
+        try {
+            while (static_cast<int>(workers_.size()) < n_workers) {
+                const int index = static_cast<int>(workers_.size());
+                const uint64_t seen = n_jobs_.load();
+                workers_.emplace_back([this, index, seen] { serve(index, seen); });
+                workers_.back().detach();
+            }
+        } catch (const std::system_error&) {
         }
     }
 

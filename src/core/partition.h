@@ -14,8 +14,8 @@ struct CodeColumn {
 };
 
 // Moves n rows: those that a split keeps left to the beginning of `to`, the others to its end.
-// Returns how many it keeps left. The order within a part is not kept, but depends on the sides
-// alone.
+// Returns how many it keeps left. The order within a part is not kept, and depends on the
+// instructions at hand: whatever reads the rows adds integers.
 int64_t part_rows(const CodeColumn& column, const Split& split, const uint32_t* from, uint32_t* to,
                   int64_t n);
 

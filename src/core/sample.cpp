@@ -212,7 +212,8 @@ class Drawing {
             if (!(sum > 0.0) || !(wanted > sure)) break;
             mu = sum / (wanted - sure);
         }
-        return std::isfinite(mu) ? mu : 1.0;
+        // None of these rows has any weight: all that do are drawn, as few of them as there may be.
+        return std::isfinite(mu) ? mu : std::numeric_limits<double>::min();
     }
 
     template <bool dense>

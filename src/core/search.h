@@ -43,7 +43,7 @@ struct SearchInput {
     const int64_t* packed;  // [n_outputs * n_words]
     int64_t n_words;        // all rows have one, in their order, or those searched on, in theirs
     int64_t n_outputs;
-    const uint32_t* rows;  // [n] rows searched on, increasing, or null for all
+    const uint32_t* rows;  // [n] rows searched on, never falling, or null for all
     int64_t n;
     bool by_row;  // all rows have words
     SearchRule rule;

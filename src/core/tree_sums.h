@@ -8,7 +8,7 @@
 // and not below the smallest double. Then all sums are whole numbers below 2^53: exact in doubles,
 // hence the same in any order and with any instructions. A sum over n trees is at most n / 2 units
 // from that of the values as they were. As long as no tree outweighs 1/64 of the whole stretch that
-// is n 2^-52 of the bound 2^F, what adding up doubles would be allowed to err.
+// is n 2^-53 of the bound 2^F, what adding up doubles would be allowed to err.
 #pragma once
 
 #include <cstdint>

@@ -321,8 +321,8 @@ def fit_leaves(
     offset (K,); IN/OUT raw (K, N); OUT values (2^D, K), gains (D,): what each split adds to the
     sum over leaves of G^2 / (W + l2), on all rows and without noise; not wanted if None. `path` is
     where `approach_leaves` has come to, if it was called; a loss is then evaluated there, and
-    slopes in arrays are those at its `ahead`. No Newton step is longer than `reach` but one
-    without a path, of which the learning rate leaves half of that.
+    slopes in arrays are those at its `ahead`. No Newton step is longer than `reach` but the only
+    one of a leaf, of which the learning rate leaves half of that.
     """
 
 def approach_leaves(
@@ -347,7 +347,8 @@ def approach_leaves(
 
     With `every` above 1, which wants no ahead, on one of so many lines of 64 rows, another one in
     the next tree, with that share of l2, and in the leaves alone where these rows have the
-    curvature of 64 of the largest; gains are then estimated.
+    curvature of 64 of the largest one and of typical weight (sum of squares / sum); gains are then
+    estimated.
 
     IN/OUT path (3, 2^D, K): the sum of all steps, 0 before the first; the last one, infinite before
     the first; the curvature at the first, without l2, per weight. OUT ahead (K, N): raw plus the

@@ -183,8 +183,8 @@ class Chain:
                 largest = ahead.update(move, step)
             except (NonFiniteGradient, ChainDiverged) as error:
                 raise StepTooLong(self.leaves.steps, step) from error
-            # Never after the first step, which is the whole way.
-            if self._every > 1 and _farthest(path[0] - before) < ARRIVED * _farthest(path[0]):
+            # Not after the first step, which is the whole way, unless no leaf took it.
+            if self._every > 1 and _farthest(path[0] - before) <= ARRIVED * _farthest(path[0]):
                 break
         if self._every > 1:
             # Steps on a part of the rows end at its own minimum, the last of them next to nothing,

@@ -1,11 +1,13 @@
 """The estimators: fit and predict."""
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from sklearn.base import clone
 from sklearn.ensemble import GradientBoostingRegressor
 
-from sglb import NonFiniteGradient, SGLBClassifier, SGLBRegressor
+from sglb import Langevin, NonFiniteGradient, SGLBClassifier, SGLBRegressor
 from sglb.losses import Logistic, Quantile, Softmax
 from small_tables import CANCER, DIABETES, FAST, IRIS, split
 
@@ -397,3 +399,33 @@ def test_classes_of_whole_numbers_are_their_sorted_values(labels):
     assert model.classes_.dtype == labels.dtype
     assert np.array_equal(model.classes_, np.unique(labels))
     assert set(model.predict(X)) <= set(labels.tolist())
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: SGLBRegressor(loss="softmax").fit(*CANCER), "'softmax' is for classes"),
+        (lambda: SGLBClassifier(sampler=Langevin).fit(*CANCER), "sampler=.* is not allowed"),
+        (
+            lambda: SGLBClassifier().fit(CANCER[0][:4], np.array(["a", 1, "b", 2], object)),
+            "y has labels of kinds",
+        ),
+        (lambda: SGLBClassifier().fit(*CANCER, callbacks=5), "callbacks must be a list"),
+        (lambda: SGLBRegressor().fit(CANCER[0], CANCER[1] * 1e300), "or y is too large"),
+        (lambda: SGLBRegressor(loss=Nowhere()).fit(*CANCER), "the loss gives NaN there"),
+        (lambda: SGLBClassifier().fit(pd.Series(CANCER[1]), CANCER[1]), "Expected a 2-dimensional"),
+        (lambda: SGLBClassifier().fit(pl.Series(CANCER[1]), CANCER[1]), "Expected 2D array"),
+    ],
+)
+def test_errors_name_the_culprit(make, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        make()
+
+
+class Nowhere:
+    """A loss that has no value anywhere."""
+
+    def loss(self, y, raw):
+        return np.full_like(raw, np.nan)
+
+    gradient = loss

@@ -397,6 +397,11 @@ def test_a_report_runs_nothing(folder):
     assert len(hunt.study().trials) == 1
 
 
+def test_a_report_of_nothing_says_so(folder, capsys):
+    tables_2_3.run(order(folder, rival="SGB-structures"), only_report=True)
+    assert "There are no trials of SGB-structures and SGLB in" in capsys.readouterr().out
+
+
 def test_data_sets_without_a_table_are_left_out_unless_named(folder, monkeypatch):
     monkeypatch.setattr(real_data, "OPENML", {})
     words = ["paper", "logloss", "--max-trees", "2", "--trials", "1", "--jobs", "1"]

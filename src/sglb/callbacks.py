@@ -159,6 +159,11 @@ class EarlyStopping(BaseCallback):
             self._best = (moment.step, value)
         if moment.step - self._best[0] < self.rounds:
             return None
+        if np.isnan(self._best[1]):
+            raise ValueError(
+                f"{metric.name} on {name} was NaN at each of {self.rounds} steps, so that early"
+                " stopping has nothing to go by; choose another eval_metric or evaluation set"
+            )
         return Stop(
             f"{metric.name} on {name} has not improved for {self.rounds} steps; "
             f"best {self._best[1]:.6g} after {self._best[0]} steps"
@@ -236,11 +241,15 @@ def _open_bar(n_steps: int) -> Any:
     return bar
 
 
-def check_callbacks(callbacks: Iterable[Callback]) -> None:
-    """Refuse what cannot be called after a step, before any work is done."""
-    for callback in callbacks:
+def check_callbacks(callbacks: Iterable[Callback]) -> list[Callback]:
+    """Return callbacks as a list; refuse what cannot be called after a step, before any work."""
+    if not isinstance(callbacks, Iterable):
+        raise TypeError(f"callbacks must be a list of callbacks, not {callbacks!r}")
+    listed = list(callbacks)
+    for callback in listed:
         if not all(callable(getattr(callback, name, None)) for name in ("start", "step", "finish")):
             raise TypeError(
                 f"{callback!r} is not a callback: it needs start, step and finish; derive it from "
                 "sglb.BaseCallback to have them"
             )
+    return listed

@@ -113,7 +113,9 @@ def _as_frame(X: Any) -> Any:
     import narwhals as nw
 
     try:
-        frame = nw.from_native(X, pass_through=True)
+        frame = nw.from_native(X, pass_through=True, allow_series=True)
+        if isinstance(frame, nw.Series):
+            return None
         if frame is X and hasattr(X, "__arrow_c_stream__"):
             frame = nw.from_arrow(X, backend="pyarrow")
     except nw.exceptions.DuplicateError as error:

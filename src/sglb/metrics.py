@@ -5,7 +5,8 @@ mean over rows, sum w_i m(y_i, raw_i) / sum w_i, or what its name says. `raw` ha
 (n, n_outputs) with several outputs; classes are their indices 0., 1., ...
 """
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -174,7 +175,17 @@ def get_metrics(spec: MetricSpec | Sequence[MetricSpec] | None, task: str) -> li
     """Return the metrics that eval_metric stands for; the mean loss without it."""
     if spec is None:
         spec = "loss"
-    several = [spec] if isinstance(spec, str | Metric) or callable(spec) else list(spec)
+    if isinstance(spec, str | Metric) or callable(spec) or not isinstance(spec, Iterable):
+        several = [spec]
+    else:
+        several = list(spec)
     if not several:
         raise ValueError("eval_metric must name at least one metric")
-    return [get_metric(one, task) for one in several]
+    metrics = [get_metric(one, task) for one in several]
+    for name, count in Counter(metric.name for metric in metrics).items():
+        if count > 1:
+            raise ValueError(
+                f"eval_metric has {count} metrics with the name {name!r}, and results are kept by"
+                " name; give functions names of their own"
+            )
+    return metrics

@@ -82,7 +82,8 @@ RULES: Mapping[str, Rule] = {
     "learning_rate": AUTO | POSITIVE,
     "max_depth": AUTO | whole(1, 16),
     "max_bins": AUTO | whole(2, 255),
-    "sampler": one_of(*SAMPLERS) | Rule("a Sampler object", lambda v: hasattr(v, "move")),
+    "sampler": one_of(*SAMPLERS)
+    | Rule("a Sampler object", lambda v: hasattr(v, "move") and not isinstance(v, type)),
     "temperature": AUTO | NOT_NEGATIVE,
     "shrink_rate": AUTO | NOT_NEGATIVE,
     "subsample": FRACTION,
@@ -369,6 +370,11 @@ def auto_temperature(size: Size, loss: Loss) -> float:
     if loss.task != "regression":
         return size.unit * (1e-5 if loss.convex else 1e-3)
     scale = size.square / typical_curvature(size, loss)
+    if not math.isfinite(scale):
+        raise ValueError(
+            f"the squared gradients of loss {loss.name!r} have the mean {size.square} at the start:"
+            " the loss gives NaN there, or y is too large"
+        )
     return size.unit * scale * (1e-6 if loss.convex else 1e-3)
 
 

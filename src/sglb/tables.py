@@ -29,7 +29,11 @@ def _read_csv(path: Path, text: Sequence[str], delimiter: str = ",") -> Table:
     return pa.csv.read_csv(
         path,
         parse_options=pa.csv.ParseOptions(delimiter=delimiter),
-        convert_options=pa.csv.ConvertOptions(column_types=dict.fromkeys(text, pa.string())),
+        convert_options=pa.csv.ConvertOptions(
+            column_types=dict.fromkeys(text, pa.string()),
+            # An empty field is missing in a column of text, too, as it is in other files.
+            strings_can_be_null=True,
+        ),
     )
 
 
@@ -100,6 +104,13 @@ def check_table_destination(path: Path) -> None:
     check_destination(path)
 
 
+def refuse_input(path: Path, *inputs: Path | None) -> None:
+    """Refuse to write over a file that is read."""
+    for one in inputs:
+        if one is not None and path.resolve() == one.resolve():
+            raise TableError(f"{path}: is read and would be written over; choose another name")
+
+
 def write_table(table: Table, path: Path) -> None:
     """Write a table in the format of the file's ending."""
     writer = WRITERS[_ending(path, list(WRITERS))]
@@ -134,6 +145,21 @@ def weight_values(table: Table, name: str) -> NDArray[np.float64]:
     if values.dtype.kind == "U":
         raise TableError(f"weight column {name!r} holds text, not numbers")
     return values.astype(np.float64)
+
+
+def read_names(path: Path, names: Sequence[str]) -> Table:
+    """Read a table some of whose numbers are names: where one has a leading zero all are text."""
+    table = read_table(path)
+    numbers = [name for name in names if name in table.column_names]
+    numbers = [name for name in numbers if name not in text_columns(table)]
+    as_text = read_table(path, numbers) if numbers else table
+    for name in numbers:
+        cells = as_text.column(name)
+        if not pa.types.is_string(cells.type):
+            continue  # not a CSV file
+        if pc.any(pc.match_substring_regex(cells, "^[+-]?0[0-9]")).as_py():
+            table = table.set_column(table.column_names.index(name), name, cells)
+    return table
 
 
 def text_columns(table: Table) -> list[str]:

@@ -81,7 +81,10 @@ def read_labels(estimator: Any, y: Any, n_rows: int) -> Array:
         missing = np.array([value is None or value != value for value in vector], dtype=bool)
         _refuse_first(missing, "y", vector, "a label in every row")
     if vector.dtype.kind not in "biu":  # whole numbers are labels, however many they are
-        check_classification_targets(vector)
+        try:
+            check_classification_targets(vector)
+        except TypeError as error:
+            raise TypeError(f"y has labels of kinds that cannot be sorted: {error}") from error
     return vector
 
 

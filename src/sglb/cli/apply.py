@@ -23,6 +23,7 @@ from sglb.tables import (
     check_table_destination,
     column_values,
     read_table,
+    refuse_input,
     select,
     weight_values,
     write_table,
@@ -79,6 +80,7 @@ def predict(
 ) -> None:
     """Write the prediction of every row, one column or more."""
     check_table_destination(output)
+    refuse_input(output, model_path, table_path)
     model = load_model(model_path, n_jobs)
     if proba and not hasattr(model, "classes_"):
         raise ValueError("--proba needs a classifier; the model is a regressor")

@@ -17,7 +17,9 @@ from sglb.tables import (
     Table,
     TableError,
     column_values,
+    read_names,
     read_table,
+    refuse_input,
     select,
     text_columns,
     weight_values,
@@ -57,7 +59,11 @@ class Rows:
 
 def read_rows(path: Path, order: Order, like: Table | None = None) -> Rows:
     """Read a table and set its target and weight apart; columns and text are those of `like`."""
-    table = read_table(path, () if like is None else text_columns(like))
+    table = (
+        read_names(path, order.categorical)
+        if like is None
+        else read_table(path, text_columns(like))
+    )
     features = None if like is None else like.column_names
     y = column_values(table, order.target, "target")
     weight = None if order.weight is None else weight_values(table, order.weight)
@@ -120,6 +126,7 @@ def train(
 ) -> None:
     """Train a model as ordered and write it to `destination`."""
     check_destination(destination)
+    refuse_input(destination, order.table, order.valid)
     if order.valid is not None and order.valid_fraction is not None:
         raise ValueError("--valid and --valid-fraction exclude one another")
     unwatched = order.valid is None and order.valid_fraction is None

@@ -120,14 +120,15 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
 
         `sample_weight` are multiplicities: weight 2 is a row that is there twice. `eval_set` is
         (X, y) or (X, y, weight), or a list of such; X_val, y_val is one more. `eval_metric` is one
-        metric or several, a name or a function of (y, prediction); without it, the mean loss.
-        Early stopping watches the first metric on the last set. `callbacks` look on after each
-        step and may end the chain (`sglb.callbacks`).
+        metric or several, a name or a function of (y, prediction); without it, the mean loss. A
+        function is the better the smaller unless it has an attribute `greater_is_better` that is
+        true; it sees classes as 0, 1, ... and their probabilities, and no weights. Early stopping
+        watches the first metric on the last set. `callbacks` look on after each step and may end
+        the chain (`sglb.callbacks`).
         """
         parameters = self.get_params(deep=False)
         check_parameters(parameters)
-        callbacks = list(callbacks)
-        check_callbacks(callbacks)
+        callbacks = check_callbacks(callbacks)
         rows = self._read_rows(X, y, sample_weight)
         loss = self._choose_loss(rows.classes)
         if isinstance(self.loss, str) and rows.classes is None:  # by name: adapts to the unit of y
@@ -219,10 +220,13 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
         sets = []
         mask = rows.features.is_categorical
         for place, one in enumerate(given):
-            features = self._read_like(one.X, mask)
-            if not len(features):
-                raise ValueError(f"eval_set[{place}] has no rows")
-            target = self._same_target(one.y, len(features), rows.classes)
+            try:
+                features = self._read_like(one.X, mask)
+                if not len(features):
+                    raise ValueError("there are no rows")
+                target = self._same_target(one.y, len(features), rows.classes)
+            except ValueError as error:
+                raise ValueError(f"eval_set[{place}]: {error}") from error
             weight = read_weight(one.weight, features, f"weight of validation_{place}")
             sets.append((features, target, weight))
         return sets

@@ -143,7 +143,7 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
         place = {label: number for number, label in enumerate(known)}
         unknown = [label for label in labels.tolist() if label not in place]
         if unknown:
-            raise ValueError(f"an evaluation set has labels that training has not: {unknown}")
+            raise ValueError(f"y has labels that training has not: {unknown}")
         return np.array([place[label] for label in labels.tolist()], dtype=np.float64)[index]
 
     def _row_weight(
@@ -244,7 +244,9 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
         """Return mean probabilities, and knowledge, data and total uncertainty of each row.
 
         Entropies in nats over up to `n_states` states of the second half of the chain: total of
-        the mean probability, data the mean entropy, knowledge the difference.
+        the mean probability, data the mean entropy, knowledge the difference. At temperature 1 the
+        states are draws from the posterior; at the default, made for accuracy, they differ by
+        little more than how the chain moves on.
         """
         states, link = self._several_states(n_states), self._core_link()
         if link is None:

@@ -85,7 +85,8 @@ class Rows(NamedTuple):
         )
         raw = user_shape(np.repeat(best[:, None], n_rows, axis=1))
         if self.classes is None:
-            square = np.square(loss.gradient(self.target, raw)).reshape(n_rows, -1).sum(axis=1)
+            with np.errstate(over="ignore"):  # infinity is refused where it matters
+                square = np.square(loss.gradient(self.target, raw)).reshape(n_rows, -1).sum(axis=1)
             size = replace(size, square=average(square, self.weight))
         if loss.has_hessian or not isinstance(loss, UserLoss):
             bend = np.abs(loss.hessian(self.target, raw)).reshape(n_rows, -1).mean(axis=1)

@@ -83,6 +83,8 @@ def run(order: Order, write: Path | None = None, *, only_report: bool = False) -
         split_again(order, data_sets)
     rows = [row for row in (measure(order, data) for data in data_sets) if row is not None]
     report = make_report(order, rows)
+    if not rows:
+        report.text(f"There are no trials of {' and '.join(order.methods)} in {order.folder} yet.")
     for one in missing:
         report.text(f"{one.name}: left out, there is no table {one.table}.")
     report.print(out)

@@ -244,9 +244,9 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
         """Return mean probabilities, and knowledge, data and total uncertainty of each row.
 
         Entropies in nats over up to `n_states` states of the second half of the chain: total of
-        the mean probability, data the mean entropy, knowledge the difference. At temperature 1 the
-        states are draws from the posterior; at the default, made for accuracy, they differ by
-        little more than how the chain moves on.
+        the mean probability, data the mean entropy, knowledge the difference. At temperature 1 with
+        leaf_method="gradient" the states are draws from the posterior; at the default temperature,
+        made for accuracy, they differ by little more than how the chain moves on.
         """
         states, link = self._several_states(n_states), self._core_link()
         if link is None:

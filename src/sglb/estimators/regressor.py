@@ -54,11 +54,12 @@ class SGLBRegressor(RegressorMixin, ChainEstimator):  # type: ignore[misc]
         """Return mean, knowledge, data and total uncertainty (variances) of each row.
 
         `knowledge` is the variance of the prediction over up to `n_states` states of the second
-        half of the chain. At temperature 1 these are draws from the posterior; at the default, made
-        for accuracy, they differ by little more than how the chain moves on. `data` is one number
-        for all rows, the mean squared residual of the training rows: it takes the noise for
-        constant, and is too small where the chain has fitted its training rows closely. For losses
-        whose prediction is not a mean, `data` and `total` are None.
+        half of the chain. At temperature 1 with leaf_method="gradient" these are draws from the
+        posterior (of a loss that is minus a log likelihood); at the default temperature, made for
+        accuracy, they differ by little more than how the chain moves on. `data` is one number for
+        all rows, the mean squared residual of the training rows: it takes the noise for constant,
+        and is too small where the chain has fitted its training rows closely. For losses whose
+        prediction is not a mean, `data` and `total` are None.
         """
         states, link = self._several_states(n_states), self._core_link()
         noise_variance = self._model.residual_variance

@@ -429,3 +429,12 @@ class Nowhere:
         return np.full_like(raw, np.nan)
 
     gradient = loss
+
+
+def test_large_whole_weights_are_taken_for_numbers_of_rows_and_that_is_said():
+    X, y = DIABETES
+    weight = np.full(len(y), 1000.0)
+    with pytest.warns(UserWarning, match="taken for that many equal rows.*of 442,000 rows"):
+        SGLBRegressor(**FAST).fit(X, y, weight)
+    for quiet in (weight / 1000, weight + 0.5, np.full(len(y), 3.0)):
+        SGLBRegressor(**FAST).fit(X, y, quiet)  # warnings are errors here

@@ -30,7 +30,7 @@ from sglb.callbacks import (
 from sglb.ensemble import Ensemble, States
 from sglb.estimators.evaluation import EvalSets, Given, list_sets
 from sglb.estimators.residuals import LastScores, predicts_means, residual_variance
-from sglb.estimators.rows import Rows, encode_rows
+from sglb.estimators.rows import Rows, encode_rows, warn_of_multiplicities
 from sglb.frame import Features, Mask, read_features
 from sglb.losses import Loss
 from sglb.losses.links import Link
@@ -193,6 +193,7 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
         if weight is not None and not weight.all():
             there = weight > 0.0
             features, target, weight = features.take(there), target[there], weight[there]
+        warn_of_multiplicities(weight)
         return Rows(features, target, weight, classes)
 
     def _learn_target(self, y: Any, n_rows: int) -> tuple[Floats, Array | None]:

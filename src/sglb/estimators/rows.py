@@ -4,6 +4,7 @@ Categorical columns are encoded here, because the choice of combinations asks a 
 single columns leave unexplained.
 """
 
+import warnings
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -46,6 +47,9 @@ MANY_LEVELS = 64
 MOST_LEVELS = 254
 ROWS_PER_LEVEL = 50
 LEVELS_FOR_NUMBERS = 2
+
+# Whole weights of this mean are seldom numbers of rows.
+MANY_TIMES = 50.0
 
 CHAIN_ROLE = 6  # of the noise: seeds of further chains
 
@@ -92,6 +96,19 @@ class Rows(NamedTuple):
             bend = np.abs(loss.hessian(self.target, raw)).reshape(n_rows, -1).mean(axis=1)
             size = replace(size, curvature=average(bend, self.weight))
         return size
+
+
+def warn_of_multiplicities(weight: Floats | None) -> None:
+    """Warn where weights that may be meant as importance are taken for numbers of equal rows."""
+    if weight is None or weight_unit(weight) != 1.0 or weight.mean() < MANY_TIMES:
+        return
+    warnings.warn(
+        f"sample_weight holds whole numbers with the mean {weight.mean():.6g}: each is taken for"
+        f" that many equal rows, and settings are those of {weight.sum():,.0f} rows; if they only"
+        " say which rows matter more, divide them by their mean",
+        UserWarning,
+        stacklevel=4,
+    )
 
 
 def average(values: Floats, weight: Floats | None) -> float:

@@ -359,10 +359,10 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
     def row_predictor(self) -> Callable[[Any], Any]:
         """Return a function of one row for low latency.
 
-        The row is a vector of n_features_in_ numbers or, for a model with categorical columns, a
-        sequence of numbers and levels. The function gives what `predict_proba` (a regressor:
-        `predict`) gives for that row in a few microseconds: the model is prepared once, the row is
-        not checked, one thread is used.
+        The row is a NumPy vector of n_features_in_ numbers or, for a model with categorical
+        columns, a sequence of numbers and levels. The function gives what `predict_proba` (a
+        regressor: `predict`) gives for that row in a few microseconds: the model is prepared once,
+        the row is not checked, one thread is used.
         """
         model = self._fitted()
         final = model.final
@@ -417,7 +417,11 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
         return np.stack(self._compute(X, answers))
 
     def save(self, path: str | Path) -> None:
-        """Write the fitted model to a file, whole or not at all; `sglb.load` reads it."""
+        """Write the fitted model to a file, whole or not at all; `sglb.load` reads it.
+
+        A loss of your own is code and not in the file: a classifier then has `decision_function`
+        and `predict`, but no probabilities. Pickle keeps it, where the loss can be imported.
+        """
         archive.write(self._fitted(), path)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from benchmarks.process import least, timed_with_memory
+from benchmarks.process import least, least_in_turn, timed_with_memory
 
 STATES = 10
 
@@ -61,12 +61,16 @@ def states(problem, peer, settings):
     model = peer.fit(data.X, data.y, settings)
     peer.predict(model, data.X_test[:100])
     peer.predict_states(model, data.X_test[:100], STATES)
-    single = least(lambda: peer.predict(model, data.X_test), short=1.0)
-    cost = least(lambda: peer.predict_states(model, data.X_test, STATES), short=1.0)
-    result = cost._asdict() | {"single_seconds": single.seconds}
+    calls = [
+        lambda: peer.predict(model, data.X_test),
+        lambda: peer.predict_states(model, data.X_test, STATES),
+    ]
     if hasattr(peer, "score_states"):
-        scores = least(lambda: peer.score_states(model, data.X_test, STATES), short=1.0)
-        result["score_seconds"] = scores.seconds
+        calls.append(lambda: peer.score_states(model, data.X_test, STATES))
+    single, cost, *scores = least_in_turn(*calls)
+    result = cost._asdict() | {"single_seconds": single.seconds}
+    if scores:
+        result["score_seconds"] = scores[0].seconds
     return result
 
 

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -77,6 +78,22 @@ def test_a_crash_is_reported_not_hidden(tmp_path, monkeypatch):
     text = run("benchmarks", *SMALL, *OWN, "--problems", "adult")
     assert "| sglb | failed | –" in text
     assert "sglb failed: `exit code 1: FileNotFoundError: SGLB_DATA names a folder" in text
+
+
+def test_calls_are_compared_in_turn():
+    from benchmarks.process import TIMES, least_in_turn
+
+    made = []
+    naps = {"a": iter([0.02, *[0.01] * 20]), "b": iter([0.0] * 20)}
+
+    def call(name):
+        made.append(name)
+        time.sleep(next(naps[name]))
+
+    slow, quick = least_in_turn(lambda: call("a"), lambda: call("b"), seconds=0.0)
+    assert made == ["a", "b"] * TIMES
+    assert slow.seconds >= 0.01
+    assert quick.seconds < slow.seconds
 
 
 def test_a_process_that_takes_too_long_is_reported():

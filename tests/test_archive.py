@@ -39,7 +39,7 @@ def fitted():
     early = {"eval_set": [(X, CLASSES > 0)], "eval_metric": ["auc", "loss"]}
     return {
         "regressor": SGLBRegressor(**FAST).fit(X, NUMBERS),
-        "weighted": SGLBRegressor(**FAST).fit(X, NUMBERS, np.arange(200.0)),
+        "weighted": SGLBRegressor(**FAST).fit(X, NUMBERS, np.arange(200.0) / 100),
         "huber": SGLBRegressor(**FAST, loss=Huber(0.3)).fit(X, NUMBERS),
         "poisson": SGLBRegressor(**FAST, loss="poisson").fit(X, CLASSES),
         "binary": SGLBClassifier(**FAST).fit(X, CLASSES > 0),

@@ -144,27 +144,32 @@ def test_steps_on_part_of_the_rows_lead_nearer_to_the_minimum(
     assert excess(part).sum() < 0.6 * excess(one).sum()
 
 
-def test_steps_on_part_of_the_rows_end_where_it_has_no_more_to_say(monkeypatch):
-    n_calls, approach = 0, chain._core.approach_leaves
+def count_approaches(monkeypatch):
+    """A list that grows by one with each early step of all leaves."""
+    calls, approach = [], chain._core.approach_leaves
 
     def counted(*arguments):
-        nonlocal n_calls
-        n_calls += 1
+        calls.append(None)
         approach(*arguments)
 
     monkeypatch.setattr(chain._core, "approach_leaves", counted)
+    return calls
+
+
+def test_steps_on_part_of_the_rows_end_where_it_has_no_more_to_say(monkeypatch):
+    calls = count_approaches(monkeypatch)
     case = Case(60_000, positive=0.1)
     case.run(20)
-    assert n_calls == 19  # all rows can tell more and more
-    n_calls = 0
+    assert len(calls) == 19  # all rows can tell more and more
+    calls.clear()
     monkeypatch.setattr(chain, "PART_ROWS", 6_000)
     case.run(20)
     # From p = 1/2 to 1/10 Newton's steps are 1.6, .5, .1, .003 long: the fourth ends it, and the
     # first, being the whole way, never does.
-    assert 2 <= n_calls <= 6
-    n_calls = 0
+    assert 2 <= len(calls) <= 6
+    calls.clear()
     case.run(2)
-    assert n_calls == 1
+    assert len(calls) == 1
 
 
 @pytest.mark.parametrize("noise", [0.0, 1.0])
@@ -173,16 +178,9 @@ def test_a_leaf_that_takes_no_early_step_takes_the_one_it_would_take_alone(monke
     case, move = Case(60_000, positive=0.05, offset=-6.0), Move(0.1, noise)
     alone, _ = case.one_tree(1, move)
     monkeypatch.setattr(chain, "PART_ROWS", 60)  # fewer than the 64 that a leaf wants
-    n_calls, approach = 0, chain._core.approach_leaves
-
-    def counted(*arguments):
-        nonlocal n_calls
-        n_calls += 1
-        approach(*arguments)
-
-    monkeypatch.setattr(chain._core, "approach_leaves", counted)
+    calls = count_approaches(monkeypatch)
     assert np.array_equal(case.one_tree(5, move)[0], alone)
-    assert n_calls == 1  # once is enough to see that nothing moves
+    assert len(calls) == 1  # once is enough to see that nothing moves
     if not noise:
         assert np.abs(alone).max() > 0.1 * Logistic().reach
 

@@ -41,7 +41,7 @@ struct RowsObject {
     MaybeVector weight;
     Codes codes;
     Weights weights;
-    double typical_weight = 1.0;  // sum of squared weights / sum of weights
+    double typical_weight;
 
     RowsObject(In<uint8_t, 2> columns, In<uint8_t, 2> rows, In<int32_t, 1> counts,
                In<uint8_t, 1> forms, MaybeVector multiplicity, WeightFacts facts)
@@ -57,25 +57,11 @@ struct RowsObject {
         // With fewer columns to search than features some are bundles, which have no codes by
         // feature.
         if (columns.shape(0) == n_codes.shape(0)) codes.columns = code_columns.data();
-        find_typical_weight();
+        typical_weight = sglb::typical_weight(weights, n_rows());
     }
 
     int64_t n_rows() const { return length(code_rows, 0); }
     double largest_weight() const { return weights.largest * weights.unit; }
-
-  private:
-    // In shares of the largest, whose square may be too large for a double.
-    void find_typical_weight() {
-        const double largest = largest_weight();
-        if (!weights.weight || !(largest > 0.0)) return;
-        double sum = 0.0, squares = 0.0;
-        for (int64_t i = 0; i < n_rows(); ++i) {
-            const double share = weights.weight[i] / largest;
-            sum += share;
-            squares += share * share;
-        }
-        if (sum > 0.0) typical_weight = squares / sum * largest;
-    }
 };
 
 }  // namespace sglb::bindings

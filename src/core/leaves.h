@@ -43,7 +43,7 @@ struct LeafInput {
     const double* weight;  // [n_rows] or null
     double largest_gradient, largest_hessian,
         largest_weight;     // bounds of the absolute values
-    double typical_weight;  // sum of squares / sum: rows of this weight, as many, know as much
+    double typical_weight;  // as in sample.h
     double learning_rate, sigma, shrink, l2;
     double reach;  // of a Newton step; a lone one may be longer if eps leaves less than half of it
     const double* offset;  // [n_outputs], the part of raw that is never shrunk

@@ -256,6 +256,19 @@ class Drawing {
 
 }  // namespace
 
+double typical_weight(const Weights& weights, int64_t n_rows) {
+    if (!weights.weight || !(weights.largest > 0.0)) return 1.0;
+    // In shares of the largest, whose square may be too large for a double.
+    const double largest = weights.largest * weights.unit;
+    double sum = 0.0, squares = 0.0;
+    for (int64_t i = 0; i < n_rows; ++i) {
+        const double share = weights.weight[i] / largest;
+        sum += share;
+        squares += share * share;
+    }
+    return sum > 0.0 ? squares / sum * largest : 1.0;
+}
+
 void draw_rows(const DrawInput& input, Draw& draw, int n_threads) {
     Drawing(input, draw).run(n_threads);
 }

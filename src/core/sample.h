@@ -37,6 +37,9 @@ struct Weights {
     double total = 0.0;              // in units
 };
 
+// Sum of squared weights / sum of weights: rows of this weight, as many, know as much.
+double typical_weight(const Weights& weights, int64_t n_rows);
+
 struct DrawInput {
     Slopes slopes;
     Sample sample;

@@ -45,15 +45,16 @@ class WeightFacts(NamedTuple):
     total: float
 
 
-def weight_facts(weight, n_rows):
-    """Facts of weights (N,) or of none. The unit is 1 for multiplicities, else the mean."""
+def weight_facts(weight, n_rows, n_copies=1):
+    """Facts of weights (N,) or of none. The unit is 1 while a row has 1 to 50 times it on average,
+    in all its copies; below and above, the mean over that bound.
+    """
     if weight is None:
         return WeightFacts(1.0, 1.0, float(n_rows))
-    heaviest = weight.max(initial=0.0)
-    unit = 1.0
-    if heaviest >= 2**20 or (weight != np.round(weight)).any():
-        unit = (weight / heaviest).mean() * heaviest
-    return WeightFacts(unit, heaviest / unit, (weight / unit).sum())
+    heaviest = weight.max(initial=0.0) or 1.0
+    mean = (weight / heaviest).mean() * heaviest * n_copies if len(weight) else 1.0
+    unit = mean / np.clip(mean, 1.0, 50.0) / n_copies
+    return WeightFacts(unit, weight.max(initial=0.0) / unit, (weight / unit).sum())
 
 
 def power_of_two(x):

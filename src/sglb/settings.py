@@ -132,8 +132,8 @@ class Settings:
 class Size:
     """What the rules know of the data.
 
-    `unit` is the weight of one ordinary row: 1 if weights are whole numbers (multiplicities), else
-    their mean, so that weights which were normalised to any sum mean the same. `square` and
+    `unit` is the weight of one ordinary row (`training_set.weight_unit`): 1 for multiplicities, the
+    mean of weights that were normalised to a smaller sum. `square` and
     `curvature` are the mean squared gradient and the mean absolute second derivative at the best
     constant: for the squared loss the variance of y and 1.
     """

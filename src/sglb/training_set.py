@@ -16,6 +16,9 @@ from sglb.bundles import Bundles
 
 Floats = NDArray[np.float64]
 
+# Weights with a larger mean are seldom numbers of rows.
+MOST_REPEATS = 50.0
+
 
 class Kind(IntEnum):
     """Which splits a column has: code <= b; that, or missing values on the right; code == b; the
@@ -135,19 +138,21 @@ class TrainingSet:
         """Weight of an ordinary row, and in that unit the largest and the sum of weights."""
         if self.weight is None:
             return 1.0, 1.0, float(self.n_rows)
-        unit = weight_unit(self.weight)
+        unit = weight_unit(self.weight, self.n_copies)
         return unit, self.largest_weight / unit, float((self.weight / unit).sum())
 
 
-def weight_unit(weight: Floats | None) -> float:
-    """Return the weight of an ordinary row: 1 for multiplicities, else the mean weight.
+def weight_unit(weight: Floats | None, n_copies: int = 1) -> float:
+    """Return the weight of an ordinary row: the mean weight over its clip to [1, MOST_REPEATS].
 
-    Whole weights are told from others because a row of weight 2 is to be, bit for bit, what two
-    rows are; weights that were normalised to some sum are measured by their mean.
+    So weights are multiplicities, unit 1, while their mean is within those bounds: a row of weight
+    2 is what two rows are. Whole weights never have a smaller mean, as rows of weight
+    0 are dropped. Below, weights are measured by their mean, so that weights normalised to any sum
+    mean the same; above, a row stands for MOST_REPEATS rows on average. Nowhere does the unit jump.
+    In each of `n_copies` copies of the rows a row has a share of its weight.
     """
     if weight is None:
         return 1.0
-    largest = weight.max(initial=0.0)
-    if largest == 0.0 or (largest < 2**20 and (weight == np.round(weight)).all()):
-        return 1.0
-    return float((weight / largest).mean() * largest)
+    largest = float(weight.max(initial=0.0)) or 1.0
+    mean = float((weight / largest).mean()) * largest * n_copies if len(weight) else 1.0
+    return mean / min(max(mean, 1.0), MOST_REPEATS) / n_copies

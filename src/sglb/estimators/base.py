@@ -30,7 +30,7 @@ from sglb.callbacks import (
 from sglb.ensemble import Ensemble, States
 from sglb.estimators.evaluation import EvalSets, Given, list_sets
 from sglb.estimators.residuals import LastScores, predicts_means, residual_variance
-from sglb.estimators.rows import Rows, encode_rows, warn_of_multiplicities
+from sglb.estimators.rows import Rows, encode_rows, warn_of_repeats
 from sglb.frame import Features, Mask, read_features
 from sglb.losses import Loss
 from sglb.losses.links import Link
@@ -118,7 +118,9 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
     ) -> Self:
         """Train a chain on X (n_rows, n_features) and y.
 
-        `sample_weight` are multiplicities: weight 2 is a row that is there twice. `eval_set` is
+        `sample_weight` are multiplicities: weight 2 is a row that is there twice (exactly so
+        without noise; with it in distribution, since each row has noise of its own). Weights with a
+        mean below 1 are divided by it, so that weights which sum to 1 work as well. `eval_set` is
         (X, y) or (X, y, weight), or a list of such; X_val, y_val is one more. `eval_metric` is one
         metric or several, a name or a function of (y, prediction); without it, the mean loss. A
         function is the better the smaller unless it has an attribute `greater_is_better` that is
@@ -189,11 +191,12 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
             n_threads=n_threads(self.n_jobs),
         )
         target, classes = self._learn_target(y, len(features))
-        weight = self._row_weight(read_weight(sample_weight, features), target, classes)
+        given = read_weight(sample_weight, features)
+        warn_of_repeats(given)
+        weight = self._row_weight(given, target, classes)
         if weight is not None and not weight.all():
             there = weight > 0.0
             features, target, weight = features.take(there), target[there], weight[there]
-        warn_of_multiplicities(weight)
         return Rows(features, target, weight, classes)
 
     def _learn_target(self, y: Any, n_rows: int) -> tuple[Floats, Array | None]:

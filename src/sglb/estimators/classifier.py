@@ -46,7 +46,8 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
         column names or places, or a mask over the columns; None takes every column for numbers.
         Few levels are split one against the others, many become means of the target
         (docs/categories.md).
-    class_weight : None, "balanced", or a dict from label to weight.
+    class_weight : None, "balanced", or a dict from label to weight. What counts is their ratio:
+        they are divided by their mean over the rows, then multiplied with sample_weight.
     early_stopping_rounds : steps without improvement on the last evaluation set before stopping.
     random_state : seed; the same seed gives the same model for any n_jobs.
     n_jobs : threads; None or -1 is all available cores.
@@ -155,9 +156,11 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
         share = read_weight(
             compute_sample_weight(self.class_weight, labels), labels, "class_weight"
         )
-        if weight is None or share is None:
-            return share
-        return read_weight(weight * share, labels, "sample_weight times class_weight")
+        assert share is not None
+        both = share if weight is None else weight * share
+        read_weight(both, labels, "sample_weight times class_weight")
+        # Weights of classes say which one matters more, not how many rows there are.
+        return np.asarray(both / np.average(share, weights=weight), dtype=np.float64)
 
     def _choose_loss(self, classes: Array | None) -> Loss:
         n_classes = 0 if classes is None else len(classes)

@@ -23,7 +23,7 @@ from sglb.losses import Loss, UserLoss, get_loss
 from sglb.samplers import Plain
 from sglb.settings import Size
 from sglb.structure import GreedySearch
-from sglb.training_set import TrainingSet, weight_unit
+from sglb.training_set import MOST_REPEATS, TrainingSet, weight_unit
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -47,9 +47,6 @@ MANY_LEVELS = 64
 MOST_LEVELS = 254
 ROWS_PER_LEVEL = 50
 LEVELS_FOR_NUMBERS = 2
-
-# Whole weights of this mean are seldom numbers of rows.
-MANY_TIMES = 50.0
 
 CHAIN_ROLE = 6  # of the noise: seeds of further chains
 
@@ -98,14 +95,15 @@ class Rows(NamedTuple):
         return size
 
 
-def warn_of_multiplicities(weight: Floats | None) -> None:
+def warn_of_repeats(weight: Floats | None) -> None:
     """Warn where weights that may be meant as importance are taken for numbers of equal rows."""
-    if weight is None or weight_unit(weight) != 1.0 or weight.mean() < MANY_TIMES:
+    if weight is None or weight.mean() <= MOST_REPEATS:
         return
     warnings.warn(
-        f"sample_weight holds whole numbers with the mean {weight.mean():.6g}: each is taken for"
-        f" that many equal rows, and settings are those of {weight.sum():,.0f} rows; if they only"
-        " say which rows matter more, divide them by their mean",
+        f"sample_weight has the mean {weight.mean():.6g}: a weight is a number of equal rows, and"
+        f" the settings are those of {MOST_REPEATS * len(weight):,.0f} rows, {MOST_REPEATS:g} for"
+        " each row at most; if the weights only say which rows matter more, divide them by their"
+        " mean",
         UserWarning,
         stacklevel=4,
     )

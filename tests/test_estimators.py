@@ -320,7 +320,7 @@ def test_a_gradient_that_is_not_finite_is_an_error_with_row_and_step():
 
         def gradient(self, y, raw):
             gradient = super().gradient(y, raw)
-            self.calls += 1
+            self.calls += len(raw) == len(CANCER[1])
             if self.calls == 3:
                 gradient[17] = np.nan
             return gradient

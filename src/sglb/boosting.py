@@ -24,6 +24,9 @@ from sglb.samplers import Sampler
 from sglb.structure import StructureRule
 from sglb.training_set import TrainingSet
 
+# Steps between two looks whether the chain runs away: next to nothing, and soon enough.
+WATCHED = 8
+
 
 def boost(
     training_set: TrainingSet,
@@ -54,6 +57,8 @@ def boost(
         structure = rule.grow(training_set, chain.slopes, largest, move, seed, step)
         values, gains = chain.fit_leaves(structure, largest, move, step)
         ensemble.append(structure, values, gains, move.shrink)
+        if step % WATCHED == 0:
+            chain.check_growth(values, step + 1)
         if callbacks:
             moment = chain.moment(step + 1, structure, values, move.shrink)
             # Every callback sees the step, even when one of them wants to stop.

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sglb import _core
-from sglb.callbacks import Moment
+from sglb.callbacks import Moment, user_shape
 from sglb.ensemble import Ensemble
 from sglb.errors import ChainDiverged, NonFiniteGradient, StepTooLong
 from sglb.leaves import PART_ROWS, LeafRule
@@ -27,6 +27,12 @@ STORED_ROWS = 50_000
 # Leaf steps on a part of the rows end when none is longer than this share of the largest value,
 # which is less than a part can tell.
 ARRIVED = 0.005
+# Leaf values are suspicious when they are this many times as large as those of the first tree. A
+# chain has run away when its mean loss is this many standard deviations of a row's loss, and this
+# many times that loss, above the start.
+GROWN, FAR = 30.0, 10.0
+# Steps after which the loss is looked at even without suspicion.
+LOOKS = frozenset(8 * 2**k + 1 for k in range(20))
 
 
 def _farthest(values: Floats) -> float:
@@ -94,6 +100,7 @@ class Chain:
         self.n_threads = n_threads
         self.raw = ensemble.replay(training_set.code_columns, n_threads)
         self._workspace = _core.Workspace()
+        self._largest_value = 0.0  # of the first tree
         here = self._slopes_at(self.raw)
         self.slopes = here.slopes
         self.estimate_gradient = here.update
@@ -191,6 +198,35 @@ class Chain:
             # which must not bound the one on all rows.
             path[1] = np.inf
         return path, largest
+
+    def check_growth(self, values: Floats, step: int) -> None:
+        """Raise ChainDiverged if the mean loss has grown far beyond that of the start.
+
+        Where the gradient is that of the loss, a chain that runs away has ever larger leaf values,
+        so that the loss, which takes a pass over the rows, is looked at only then. A user's
+        gradient may be anything: there the loss is looked at now and then as well.
+        """
+        size = _farthest(values)
+        if not math.isfinite(size):
+            raise ChainDiverged(step)
+        self._largest_value = self._largest_value or size
+        in_doubt = not self.loss.proven and step in LOOKS
+        if size <= GROWN * self._largest_value and not in_doubt:
+            return
+        self._largest_value = max(size, self._largest_value)
+        with np.errstate(all="ignore"):
+            start, deviation = self._mean_loss(self.ensemble.start(self.raw.shape[1]))
+            now, _ = self._mean_loss(self.raw)
+            far = start + FAR * (deviation + abs(start))
+        if not now <= far and math.isfinite(far):  # what is not a number is far away, too
+            raise ChainDiverged(step, start, now)
+
+    def _mean_loss(self, raw: Floats) -> tuple[float, float]:
+        """Return the weighted mean of the training loss and its standard deviation over rows."""
+        loss = self.loss.loss(self.training_set.y, user_shape(raw))
+        mean = float(np.average(loss, weights=self.training_set.weight))
+        square = np.average((loss - mean) ** 2, weights=self.training_set.weight)
+        return mean, math.sqrt(square)
 
     def moment(
         self, step: int, structure: Structure | None, values: Floats | None, shrink: float

@@ -30,6 +30,47 @@ class NonFiniteGradient(ValueError):  # noqa: N818
         )
 
 
+class WrongGradient(ValueError):  # noqa: N818
+    """A user's gradient that is not the derivative of the loss, at `row` if rows are independent.
+
+    `gradient` is what the loss states, `slope` what finite differences of it say; `factor` is
+    their quotient where that is the same everywhere.
+    """
+
+    def __init__(
+        self,
+        loss: str,
+        row: int | None,
+        y: float | None,
+        raw: tuple[float, ...] | None,
+        gradient: float,
+        slope: float,
+        factor: float | None,
+    ) -> None:
+        super().__init__(loss, row, y, raw, gradient, slope, factor)
+        self.loss = loss
+        self.row = row
+        self.y = y
+        self.raw = raw
+        self.gradient = gradient
+        self.slope = slope
+        self.factor = factor
+
+    def __str__(self) -> str:
+        if self.row is None or self.raw is None:
+            place = "along a random direction of all rows"
+        else:
+            at = ", ".join(f"{z:.6g}" for z in self.raw)
+            place = f"in row {self.row} (y = {self.y:.6g}, raw = {at})"
+        times = "" if self.factor is None else f", {self.factor:.4g} times as much"
+        return (
+            f"gradient(y, raw) of loss {self.loss!r} is not the derivative of loss(y, raw): {place}"
+            f" it is {self.gradient:.6g}{times}, finite differences give {self.slope:.6g}. Correct"
+            " it (sglb.check_loss tells more), or pass check_gradient=False to fit if the"
+            " difference is meant"
+        )
+
+
 class StepTooLong(ArithmeticError):  # noqa: N818
     """Of several steps in the leaves one went where the loss has no finite slopes."""
 
@@ -46,14 +87,24 @@ class StepTooLong(ArithmeticError):  # noqa: N818
 
 
 class ChainDiverged(ArithmeticError):  # noqa: N818
-    """The raw scores left the range of floating-point numbers at `step`."""
+    """The chain ran away: after `step` steps its raw scores are not finite, or its mean loss has
+    grown from `start` to `loss` and goes on growing.
+    """
 
-    def __init__(self, step: int) -> None:
-        super().__init__(step)
+    def __init__(self, step: int, start: float | None = None, loss: float | None = None) -> None:
+        super().__init__(step, start, loss)
         self.step = step
+        self.start = start
+        self.loss = loss
 
     def __str__(self) -> str:
+        found = f"raw scores are not finite after step {self.step}"
+        if self.loss is not None:
+            found = (
+                f"the mean training loss has grown from {self.start:.4g} to {self.loss:.4g} after"
+                f" step {self.step}"
+            )
         return (
-            f"the chain diverged: raw scores are not finite after step {self.step}; "
-            "use a smaller learning_rate (or temperature)"
+            f"the chain diverged: {found}; use a smaller learning_rate (or"
+            " temperature); sglb.check_loss examines the gradient of a loss of your own"
         )

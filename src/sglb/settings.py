@@ -71,6 +71,10 @@ def _names_columns(value: Any) -> bool:
     return not kinds or kinds in ({str}, {int}, {bool})
 
 
+# Between the .1 of the squared and the 1 of the absolute loss; huber, cauchy and welsch have less
+# than .3 with their default widths.
+FLAT = 0.7
+
 AUTO = one_of("auto")
 POSITIVE = real("a number > 0", lambda v: v > 0)
 NOT_NEGATIVE = real("a number >= 0", lambda v: v >= 0)
@@ -135,7 +139,9 @@ class Size:
     `unit` is the weight of one ordinary row (`training_set.weight_unit`): 1 for multiplicities, the
     mean of weights that were normalised to a smaller sum. `square` and
     `curvature` are the mean squared gradient and the mean absolute second derivative at the best
-    constant: for the squared loss the variance of y and 1.
+    constant: for the squared loss the variance of y and 1. In regression `spread` is that of y, and
+    `flatness` how much of the root mean square gradient is left when all residuals are a tenth: .1
+    for the squared loss, 1 for the absolute one.
     """
 
     n_rows: int
@@ -144,6 +150,13 @@ class Size:
     square: float = 1.0
     curvature: float = 1.0
     n_columns: int = 1
+    spread: float = 1.0
+    flatness: float = 0.0
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether gradients stay what they are as residuals shrink."""
+        return self.flatness > FLAT
 
     @property
     def count(self) -> float:
@@ -223,7 +236,7 @@ def make_sampler(
     if spec == "langevin":
         auto = {
             "temperature": auto_temperature(size, loss),
-            "shrink_rate": auto_shrink_rate(loss),
+            "shrink_rate": auto_shrink_rate(size, loss, leaf_method),
         }
         chosen = {name: float(value) for name, value in own.items() if value != "auto"}
         arguments |= auto | chosen
@@ -300,6 +313,8 @@ def auto_max_depth(size: Size, loss: Loss) -> int:
     must be split again and again it lowered it by 0 to 2 %, elsewhere it changed it by -.6 to +3 %.
     Of four regressions of 200 to 670 rows 6 lowered it by 2 to 17 % (docs/defaults.md).
     """
+    if size.is_flat:
+        return 6
     if is_binary(loss):
         return 8 if loss.convex and size.n_columns <= 10 and size.count >= 10_000.0 else 6
     wide = loss.n_outputs > 1 and size.n_columns > 60
@@ -337,6 +352,10 @@ def auto_leaf_steps(size: Size, loss: Loss, leaf_method: str) -> int:
     return 3 if parts and size.n_rows >= 2 * PART_ROWS else 1
 
 
+# Spreads of y that the steps of a flat loss may go together at its typical gradient.
+FLAT_TRAVEL = 7.0
+
+
 def auto_learning_rate(size: Size, n_steps: int, loss: Loss, leaf_method: str) -> float:
     """exp(.246 ln N - 5.127) (n_steps / 1000)^-.451, between .005 and .5, for Newton leaves.
 
@@ -344,17 +363,25 @@ def auto_learning_rate(size: Size, n_steps: int, loss: Loss, leaf_method: str) -
     changed the test log loss by -.08 % and +.35 %. Numbers and more than two classes take twice
     that, with which they come to their optimum within the steps (docs/defaults.md). To go as far, a
     gradient step is divided by the curvature of the loss at the start, but not by less than a tenth
-    of its largest curvature. The smoothed 0-1 loss takes the paper's .1.
+    of its largest curvature. Gradients of flat losses (absolute, quantile) do not shrink with the
+    residuals, so that their steps are given a total length. The smoothed 0-1 loss takes the
+    paper's .1.
     """
     if loss.name == "sla":
         return 0.1
+    if size.is_flat and leaf_method == "gradient":
+        return FLAT_TRAVEL / (n_steps * typical_curvature(size, loss))
     rate = math.exp(0.246 * math.log(size.count) - 5.127) * math.pow(n_steps / 1000.0, -0.451)
     rate = min(max(rate if is_binary(loss) else 2.0 * rate, 0.005), 0.5)
     return rate / typical_curvature(size, loss) if leaf_method == "gradient" else rate
 
 
 def typical_curvature(size: Size, loss: Loss) -> float:
-    """Curvature at the start, at least a tenth of the largest there is."""
+    """Curvature at the start, at least a tenth of the largest there is; of a flat loss, whose
+    curvature is all in its kink, typical gradient / spread of y.
+    """
+    if size.is_flat:
+        return math.sqrt(size.square) / size.spread
     return max(size.curvature, 0.1 * (loss.smoothness or 0.0)) or 1.0
 
 
@@ -378,9 +405,16 @@ def auto_temperature(size: Size, loss: Loss) -> float:
     return size.unit * scale * (1e-6 if loss.convex else 1e-3)
 
 
-def auto_shrink_rate(loss: Loss) -> float:
-    """The paper's 1e-3 for non-convex losses; 1e-5 is enough to keep a convex chain stationary."""
-    return 1e-5 if loss.convex else 1e-3
+def auto_shrink_rate(size: Size, loss: Loss, leaf_method: str) -> float:
+    """The paper's 1e-3 for non-convex losses; 1e-5 is enough to keep a convex chain stationary.
+
+    Where gradient steps are divided by the curvature of a loss of numbers, the rate is multiplied
+    with it: how far a step shrinks the model must not depend on the unit of y.
+    """
+    unit = 1.0
+    if loss.task == "regression" and leaf_method == "gradient":
+        unit = typical_curvature(size, loss)
+    return unit * (1e-5 if loss.convex else 1e-3)
 
 
 def structure_rows(

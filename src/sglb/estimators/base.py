@@ -34,7 +34,6 @@ from sglb.estimators.rows import Rows, encode_rows, warn_of_repeats
 from sglb.frame import Features, Mask, read_features
 from sglb.losses import Loss
 from sglb.losses.links import Link
-from sglb.losses.minimisers import spread
 from sglb.metrics import MetricSpec, get_metrics
 from sglb.model import Kind, Model
 from sglb.posterior import virtual_states
@@ -115,6 +114,7 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
         y_val: Any = None,
         eval_metric: MetricSpec | Sequence[MetricSpec] | None = None,
         callbacks: Sequence[Callback] = (),
+        check_gradient: bool = True,
     ) -> Self:
         """Train a chain on X (n_rows, n_features) and y.
 
@@ -126,16 +126,16 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
         function is the better the smaller unless it has an attribute `greater_is_better` that is
         true; it sees classes as 0, 1, ... and their probabilities, and no weights. Early stopping
         watches the first metric on the last set. `callbacks` look on after each step and may end
-        the chain (`sglb.callbacks`).
+        the chain (`sglb.callbacks`). With `check_gradient` the gradient of a loss of your own is
+        compared with finite differences of it on a few rows first.
         """
         parameters = self.get_params(deep=False)
         check_parameters(parameters)
         callbacks = check_callbacks(callbacks)
         rows = self._read_rows(X, y, sample_weight)
         loss = self._choose_loss(rows.classes)
-        if isinstance(self.loss, str) and rows.classes is None:  # by name: adapts to the unit of y
-            loss = loss.scaled(spread(rows.target, rows.weight))
         loss.check_target(rows.target)
+        loss = loss.prepared(rows.target, rows.weight, check=check_gradient)
         best = loss.init(rows.target, rows.weight)
         settings = resolve(parameters, loss, rows.size(loss, best))
         threads = settings.n_threads

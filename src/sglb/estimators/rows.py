@@ -4,6 +4,7 @@ Categorical columns are encoded here, because the choice of combinations asks a 
 single columns leave unexplained.
 """
 
+import math
 import warnings
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -19,7 +20,9 @@ from sglb.categories import Encoder, Encoding, Part, choose_combinations, statis
 from sglb.ensemble import Ensemble
 from sglb.frame import Features
 from sglb.leaves import LeafRule
-from sglb.losses import Loss, UserLoss, get_loss
+from sglb.losses import Loss, get_loss
+from sglb.losses.links import IDENTITY
+from sglb.losses.minimisers import spread
 from sglb.samplers import Plain
 from sglb.settings import Size
 from sglb.structure import GreedySearch
@@ -47,6 +50,9 @@ MANY_LEVELS = 64
 MOST_LEVELS = 254
 ROWS_PER_LEVEL = 50
 LEVELS_FOR_NUMBERS = 2
+
+# Residuals that the flatness of a loss is looked at, in those of the best constant.
+NEAR = 0.1
 
 CHAIN_ROLE = 6  # of the noise: seeds of further chains
 
@@ -77,22 +83,30 @@ class Rows(NamedTuple):
 
     def size(self, loss: Loss, best: Floats) -> Size:
         """Return what the rules for "auto" ask of the data; `best` is the best constant score."""
-        n_rows = len(self.features)
         size = Size(
-            n_rows,
+            len(self.features),
             self.total_weight,
             weight_unit(self.weight),
             n_columns=len(self.features.is_categorical),
         )
-        raw = user_shape(np.repeat(best[:, None], n_rows, axis=1))
-        if self.classes is None:
+        some = loss.some(len(self.target))
+        y, weight = self.target[some], None if self.weight is None else self.weight[some]
+        raw = user_shape(np.repeat(best[:, None], len(y), axis=1))
+
+        def mean_square(raw: Floats) -> float:
             with np.errstate(over="ignore"):  # infinity is refused where it matters
-                square = np.square(loss.gradient(self.target, raw)).reshape(n_rows, -1).sum(axis=1)
-            size = replace(size, square=average(square, self.weight))
-        if loss.has_hessian or not isinstance(loss, UserLoss):
-            bend = np.abs(loss.hessian(self.target, raw)).reshape(n_rows, -1).mean(axis=1)
-            size = replace(size, curvature=average(bend, self.weight))
-        return size
+                square = np.square(loss.gradient(y, raw)).reshape(len(y), -1).sum(axis=1)
+                return average(square, weight)
+
+        length = 1.0
+        if self.classes is None:
+            length = spread(y, weight)
+            size = replace(size, spread=length, square=mean_square(raw))
+            if loss.n_outputs == 1 and loss.link is IDENTITY:
+                near = mean_square(y + NEAR * (raw - y))
+                size = replace(size, flatness=math.sqrt(near / size.square) if near > 0.0 else 0.0)
+        bend = loss.curvature(y, raw, length).reshape(len(y), -1).mean(axis=1)
+        return replace(size, curvature=average(bend, weight))
 
 
 def warn_of_repeats(weight: Floats | None) -> None:

@@ -10,6 +10,7 @@ neither weighted nor divided by the number of rows. Two layouts meet in this roo
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Literal, Self
 
 import numpy as np
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 from sglb import _core
 from sglb.losses.links import IDENTITY, LinkFunction
+from sglb.losses.minimisers import spread
 
 Floats = NDArray[np.float64]
 Task = Literal["regression", "binary", "multiclass"]
@@ -29,13 +31,15 @@ class Loss(ABC):
     """A built-in loss: a frozen dataclass whose fields are its parameters.
 
     `name` is also the name of its native kernel. `has_hessian` says that the second derivative is
-    nowhere negative, so that Newton steps are allowed; `hessian` computes it in any case.
+    nowhere negative, so that Newton steps are allowed; `hessian` computes it in any case. `proven`
+    says that tests have shown the gradient to be that of the loss.
     """
 
     name: str
     task: Task = "regression"
     convex: bool = True
     has_hessian: bool = True
+    proven: bool = True
 
     @property
     def n_outputs(self) -> int:
@@ -70,8 +74,20 @@ class Loss(ABC):
         return {name: float(value) for name, value in vars(self).items()}
 
     def scaled(self, spread: float) -> Self:
-        """Return this loss for targets `spread` times as wide: widths are in units of y."""
+        """Return this loss for a target of that spread: its widths become lengths in units of y."""
         return self
+
+    def prepared(self, y: Floats, weight: Floats | None, *, check: bool = True) -> Self:
+        """Return this loss ready for a chain on y: widths in units of y, a user's loss examined."""
+        return self.scaled(spread(y, weight)) if self.task == "regression" else self
+
+    def some(self, n_rows: int) -> slice:
+        """Return rows that are enough to estimate a mean of."""
+        return slice(None)
+
+    def curvature(self, y: Floats, raw: Floats, length: float) -> Floats:
+        """Return |d²L/dz²| in the shape of raw; `length` is a small part of y's range."""
+        return np.abs(self.hessian(y, raw))
 
     def check_target(self, y: Floats) -> None:
         """Raise ValueError at the first row whose target is outside of the loss's domain."""
@@ -145,6 +161,32 @@ class Loss(ABC):
     def link(self) -> LinkFunction:
         """What turns raw scores into predictions: a location, a mean, or probabilities."""
         return IDENTITY
+
+
+@dataclass(frozen=True)
+class WidthLoss(Loss):
+    """A loss with a width, a number of spreads of y (`minimisers.spread`) or, with
+    `absolute=True`, a length in units of y. Then y in metres and in millimetres mean the same.
+    """
+
+    absolute: bool = field(default=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        """Validate the width."""
+        object.__setattr__(self, "absolute", bool(self.absolute))  # a model file holds numbers
+        check_positive(self, **{self.width_name: getattr(self, self.width_name)})
+
+    @property
+    def width_name(self) -> str:
+        """Name of the parameter that is a width."""
+        return "width"
+
+    def scaled(self, spread: float) -> Self:
+        """Return the loss with an absolute width."""
+        if self.absolute:
+            return self
+        width = getattr(self, self.width_name) * spread
+        return replace(self, **{self.width_name: width, "absolute": True})
 
 
 def check_positive(loss: Loss, **values: float) -> None:

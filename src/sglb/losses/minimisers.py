@@ -6,8 +6,9 @@ Weights are multiplicities. Sums are NumPy's pairwise ones, the same on any numb
 from math import log
 
 import numpy as np
+from numpy.typing import NDArray
 
-from sglb.losses.base import Floats
+Floats = NDArray[np.float64]
 
 
 def total(weight: Floats | None, y: Floats) -> float:

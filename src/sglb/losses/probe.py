@@ -5,6 +5,7 @@ m points t, n rows, k outputs.
 """
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -115,8 +116,19 @@ def _for_rows(t: Floats, probe: Probe) -> Floats:
     return np.repeat(t[:, None], len(probe.y), axis=1)
 
 
-def _difference(probe: Probe, line: Line, function: str, derivative: str) -> float:
-    """Largest relative difference between a derivative and finite differences of a function.
+class Differences(NamedTuple):
+    """A derivative beside finite differences, (m, n) each: where, what was stated, the nearest
+    slope of the function, and their relative distance (NaN where neither is known).
+    """
+
+    t: Floats
+    exact: Floats
+    slope: Floats
+    error: Floats
+
+
+def differences(probe: Probe, line: Line, function: str, derivative: str) -> Differences:
+    """Compare a derivative with finite differences of a function along a line.
 
     Central differences of fourth order; of seven step lengths, the one that agrees best counts at
     each point: long ones miss sharp bends, short ones drown in rounding, a wrong derivative agrees
@@ -132,20 +144,26 @@ def _difference(probe: Probe, line: Line, function: str, derivative: str) -> flo
         # Second derivatives of several outputs are given as a diagonal: no other line has one.
         return result[..., line.output] if method == "hessian" else result @ line.direction
 
-    exact = along(derivative, t)
-    floor = 1e-6 * np.nanmax(np.abs(exact), initial=0.0) + np.finfo(np.float64).tiny
-    best = np.full(t.shape, np.inf)
-    for step in line.scale * np.logspace(-8, -2, 7):
-        near = along(function, t + step) - along(function, t - step)
-        far = along(function, t + 2 * step) - along(function, t - 2 * step)
-        slope = (8.0 * near - far) / (12.0 * step)
-        size = np.maximum(np.maximum(np.abs(slope), np.abs(exact)), floor)
-        best = np.fmin(best, np.abs(slope - exact) / size)
-    known = np.isfinite(best)
-    if not known.any():
-        return np.nan
-    worst = np.unravel_index(int(np.argmax(np.where(known, best, -1.0))), t.shape)
-    return float(best[worst])
+    with np.errstate(all="ignore"):
+        exact = along(derivative, t)
+        floor = 1e-6 * np.nanmax(np.abs(exact), initial=0.0) + np.finfo(np.float64).tiny
+        error = np.full(t.shape, np.inf)
+        nearest = np.full(t.shape, np.nan)
+        for step in line.scale * np.logspace(-8, -2, 7):
+            near = along(function, t + step) - along(function, t - step)
+            far = along(function, t + 2 * step) - along(function, t - 2 * step)
+            slope = (8.0 * near - far) / (12.0 * step)
+            size = np.maximum(np.maximum(np.abs(slope), np.abs(exact)), floor)
+            distance = np.abs(slope - exact) / size
+            closer = distance < error
+            error, nearest = np.where(closer, distance, error), np.where(closer, slope, nearest)
+    return Differences(t, exact, nearest, np.where(np.isfinite(error), error, np.nan))
+
+
+def _difference(probe: Probe, line: Line, function: str, derivative: str) -> float:
+    """Largest relative difference between a derivative and finite differences of a function."""
+    error = differences(probe, line, function, derivative).error
+    return float(np.nanmax(error)) if np.isfinite(error).any() else np.nan
 
 
 def _bound(t: Floats, size: Floats) -> float | None:

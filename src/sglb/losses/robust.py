@@ -4,23 +4,19 @@
 at all, so both ignore outliers and are not convex. All are r² times a constant near 0.
 """
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from math import exp, sqrt
-from typing import Self
 
 import numpy as np
 
-from sglb.losses.base import Floats, Loss, check_positive
+from sglb.losses.base import Floats, WidthLoss
 from sglb.losses.minimisers import quantile
+from sglb.losses.quantile import SMALL_WIDTH
 
 
 @dataclass(frozen=True)
-class _Robust(Loss):
+class _Robust(WidthLoss):
     """All start from the weighted median, which no minority of outliers can move far."""
-
-    def scaled(self, spread: float) -> Self:
-        """Multiply the one parameter, a length in units of y."""
-        return replace(self, **{one.name: getattr(self, one.name) * spread for one in fields(self)})
 
     def init(self, y: Floats, weight: Floats | None) -> Floats:
         """Weighted median."""
@@ -39,14 +35,13 @@ class Absolute(_Robust):
     Lipschitz   1
     Smoothness  1 / width, at r = 0
     Start       weighted median, the minimiser as width goes to 0
+
+    The width is in spreads of y unless `absolute`.
     """
 
-    width: float = 0.1
+    width: float = SMALL_WIDTH
 
     name = "absolute"
-
-    def __post_init__(self) -> None:
-        check_positive(self, width=self.width)
 
     @property
     def lipschitz(self) -> float:
@@ -81,14 +76,18 @@ class Huber(_Robust):
     Lipschitz   delta
     Smoothness  1
     Start       weighted median, not the minimiser but near it
+
+    Delta is in spreads of y unless `absolute`.
     """
 
     delta: float = 1.0
 
     name = "huber"
 
-    def __post_init__(self) -> None:
-        check_positive(self, delta=self.delta)
+    @property
+    def width_name(self) -> str:
+        """Delta."""
+        return "delta"
 
     @property
     def lipschitz(self) -> float:
@@ -114,15 +113,20 @@ class Huber(_Robust):
 
 @dataclass(frozen=True)
 class _Redescending(_Robust):
-    """A loss of t = r / scale that turns from rows far away: its gradient falls beyond some t."""
+    """A loss of t = r / scale that turns from rows far away: its gradient falls beyond some t.
+
+    The scale is in spreads of y unless `absolute`.
+    """
 
     scale: float = 1.0
 
     convex = False
     has_hessian = False
 
-    def __post_init__(self) -> None:
-        check_positive(self, scale=self.scale)
+    @property
+    def width_name(self) -> str:
+        """Scale."""
+        return "scale"
 
     @property
     def smoothness(self) -> float:

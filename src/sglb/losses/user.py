@@ -8,20 +8,25 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 import numpy as np
 
 from sglb import _core
 from sglb.errors import NonFiniteGradient
+from sglb.losses import trial
 from sglb.losses.base import Floats, Loss, Refresh, Task
+from sglb.losses.constants import best_constant
 from sglb.losses.links import IDENTITY, SIGMOID, SOFTMAX, LinkFunction
+from sglb.losses.minimisers import quantile, spread
 
 REQUIRED = ("loss", "gradient")
 # Rows of a block. NumPy's intermediate results of a million rows are new memory each time, which
 # costs more than the arithmetic; those of a block stay in a cache.
 BLOCK_ROWS = 1 << 17
 PROBED_ROWS = 64
+# A mean over this many rows has a standard error of a 256th of the spread.
+ENOUGH_ROWS = 1 << 16
 
 
 class UserLoss(Loss):
@@ -32,16 +37,19 @@ class UserLoss(Loss):
 
         hessian(y, raw)      second derivative, like raw and never negative: allows Newton steps
         derivatives(y, raw)  (gradient, hessian) in one go, where they share work
-        init(y, weight)      constant to start from, one number or (n_outputs,); default 0
+        init(y, weight)      constant to start from, one number or (n_outputs,); default the best
+                             constant, found numerically
         link(raw)            prediction; default the raw score itself in regression, its sigmoid or
                              softmax for classes (so probabilities are right for log-losses only)
         n_outputs            default 1
-        convex               default False, which promises nothing
+        convex               default: whether it looks so on a few rows of y
         row_wise             True promises that a row's numbers depend on nothing but its own y and
                              raw: many rows then come in blocks, which is faster, and several
                              threads call at a time; default False, all rows together
         name                 default the name of its class
     """
+
+    proven = False
 
     def __init__(self, user: Any, n_classes: int | None = None) -> None:
         missing = [name for name in REQUIRED if not callable(getattr(user, name, None))]
@@ -55,6 +63,7 @@ class UserLoss(Loss):
         self.name = str(getattr(user, "name", type(user).__name__))
         self.task = _task(n_classes)
         self.convex = bool(getattr(user, "convex", False))
+        self.independent = bool(getattr(user, "row_wise", False))
         self.has_hessian = any(
             callable(getattr(user, name, None)) for name in ("hessian", "derivatives")
         )
@@ -209,10 +218,39 @@ class UserLoss(Loss):
             "leaf_method='gradient'"
         )
 
+    def prepared(self, y: Floats, weight: Floats | None, *, check: bool = True) -> Self:
+        """Return the loss after a trial on y: whether rows are independent, whether it is convex.
+
+        With `check`, raises WrongGradient where its gradient is not the derivative of its loss.
+        """
+        regression = self.task == "regression"
+        length = spread(y, weight) if regression else 1.0
+        middle = np.full(self.n_outputs, quantile(y, weight, 0.5) if regression else 0.0)
+        with np.errstate(all="ignore"):
+            self.independent = trial.independent_rows(self, y, middle, length)
+            start = self.init(y, weight)
+            if check:
+                (trial.check_rows if self.independent else trial.check_sum)(self, y, start, length)
+            if self.independent and not hasattr(self.user, "convex"):
+                self.convex = trial.looks_convex(self, y, start, length)
+        return self
+
+    def some(self, n_rows: int) -> slice:
+        """Return rows that are enough to estimate a mean of: all, or some if independent."""
+        return slice(None, None, -(-n_rows // ENOUGH_ROWS) if self.independent else None)
+
+    def curvature(self, y: Floats, raw: Floats, length: float) -> Floats:
+        """Return |d²L/dz²|, without a method for it from gradients a tenth of `length` apart."""
+        if self.has_hessian:
+            return super().curvature(y, raw, length)
+        ahead, behind = (self.gradient(y, raw + way * 0.1 * length) for way in (0.5, -0.5))
+        return np.abs(ahead - behind) / (0.1 * length)
+
     def init(self, y: Floats, weight: Floats | None) -> Floats:
-        """Return the user's constant, else zeros."""
+        """Return the user's constant, else the best one."""
         if not callable(getattr(self.user, "init", None)):
-            return np.zeros(self.n_outputs)
+            some = self.some(len(y))
+            return best_constant(self, y[some], None if weight is None else weight[some])
         start = np.atleast_1d(np.asarray(self.user.init(y, weight), dtype=np.float64))
         if start.shape != (self.n_outputs,) or not np.isfinite(start).all():
             raise ValueError(

@@ -1,0 +1,146 @@
+"""A trial of a user's loss before a chain is spent on it: are rows independent, is the gradient
+that of the loss, does it look convex?
+
+It looks at a few rows. Where the numbers of a row depend on other rows, the loss is the sum over
+all rows, and its slope along random directions is compared with the gradient's.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sglb.errors import WrongGradient
+from sglb.losses.base import Floats, Loss
+from sglb.losses.probe import Line, Probe, differences, lines
+
+N_ROWS = 32
+TOLERANCE = 1e-2  # relative; factors, signs and missing terms are larger
+WRONG = 0.1  # share of the points that must disagree: kinks may spoil a few
+DECADES = (-3, 2)  # of the spread, where convexity is looked at
+STEPS = (1e-2, 1e-3, 1e-4, 1e-5)  # of a difference along a direction, in spreads
+N_DIRECTIONS = 3
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What a first look tells of a loss."""
+
+    independent: bool
+    convex: bool
+
+
+def chosen_rows(n_rows: int) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
+    """Return a few rows, evenly over all."""
+    return np.linspace(0, n_rows - 1, min(n_rows, N_ROWS)).astype(np.intp)
+
+
+def independent_rows(loss: Loss, y: Floats, start: Floats, length: float) -> bool:
+    """Whether loss and gradient of a row are the same alone as among others.
+
+    A loss that cannot be evaluated on some of the rows, because it keeps something for each of
+    them, is taken for one whose rows belong together.
+    """
+    rows = chosen_rows(len(y))
+    if len(rows) < 2:
+        return True
+    shape = (len(rows),) if loss.n_outputs == 1 else (len(rows), loss.n_outputs)
+    offsets = np.modf(0.618 * np.arange(1, np.prod(shape) + 1))[0].reshape(shape) - 0.5
+    some, raw = y[rows], start + length * offsets
+    try:
+        for method in (loss.loss, loss.gradient):
+            together = np.asarray(method(some, raw))
+            for part in (slice(0, None, 2), slice(1, None, 2)):
+                alone = np.asarray(method(some[part], raw[part]))
+                if not np.allclose(alone, together[part], rtol=1e-9, atol=0.0, equal_nan=True):
+                    return False
+    except (ValueError, IndexError, TypeError):
+        return False
+    return True
+
+
+def check_rows(loss: Loss, y: Floats, start: Floats, length: float) -> None:
+    """Raise WrongGradient where rows on their own disagree with finite differences."""
+    rows = chosen_rows(len(y))
+    probe = Probe(loss, y[rows])
+    paths = lines(loss, probe.y)
+    paths.append(Line(np.broadcast_to(start, (len(rows), loss.n_outputs)), *_ahead(loss, length)))
+    found = [differences(probe, line, "loss", "gradient") for line in paths]
+    error = np.stack([one.error for one in found])
+    known = np.isfinite(error)
+    wrong = known & (error > TOLERANCE)
+    if wrong.sum() <= WRONG * known.sum():
+        return
+    exact, slope = (np.stack([getattr(one, name) for one in found]) for name in ("exact", "slope"))
+    line, point, row = np.unravel_index(
+        int(np.argmax(np.where(wrong, np.abs(slope), -1.0))), wrong.shape
+    )
+    raw = paths[line].base[row] + found[line].t[point, row] * paths[line].direction
+    raise WrongGradient(
+        loss.name,
+        int(rows[row]),
+        float(probe.y[row]),
+        tuple(float(z) for z in raw),
+        float(exact[line, point, row]),
+        float(slope[line, point, row]),
+        _factor(exact[wrong], slope[wrong]),
+    )
+
+
+def check_sum(loss: Loss, y: Floats, start: Floats, length: float) -> None:
+    """Raise WrongGradient where the sum over all rows disagrees with finite differences."""
+    shape = (len(y),) if loss.n_outputs == 1 else (len(y), loss.n_outputs)
+    generator = np.random.default_rng(0)
+    raw = start + length * generator.uniform(-0.5, 0.5, shape)
+    gradient = loss.gradient(y, raw)
+    exact, slope = np.empty(N_DIRECTIONS), np.empty(N_DIRECTIONS)
+    for at in range(N_DIRECTIONS):
+        direction = generator.normal(size=shape)
+        exact[at] = np.sum(gradient * direction)
+        slopes = [
+            np.sum(
+                loss.loss(y, raw + step * length * direction)
+                - loss.loss(y, raw - step * length * direction)
+            )
+            / (2.0 * step * length)
+            for step in STEPS
+        ]
+        slope[at] = min(slopes, key=lambda value: abs(value - exact[at]))
+    size = np.maximum(np.abs(exact), np.abs(slope)) + np.finfo(np.float64).tiny
+    wrong = np.isfinite(slope) & (np.abs(exact - slope) > TOLERANCE * size.max())
+    if wrong.all():
+        worst = int(np.argmax(np.abs(exact - slope)))
+        raise WrongGradient(
+            loss.name, None, None, None, exact[worst], slope[worst], _factor(exact, slope)
+        )
+
+
+def looks_convex(loss: Loss, y: Floats, start: Floats, length: float) -> bool:
+    """Whether the gradient of a few rows never falls along lines."""
+    rows = chosen_rows(len(y))
+    probe = Probe(loss, y[rows])
+    paths = lines(loss, probe.y)
+    paths.append(Line(np.broadcast_to(start, (len(rows), loss.n_outputs)), *_ahead(loss, length)))
+    outward = np.logspace(*DECADES, 40)
+    for line in paths:
+        t = line.scale * np.concatenate([-outward[::-1], [0.0], outward])
+        slope = probe("gradient", line, np.repeat(t[:, None], len(rows), axis=1)) @ line.direction
+        finite = np.isfinite(slope).all(axis=1)
+        slope = slope[finite]
+        if len(slope) < 2 or (np.diff(slope, axis=0) < -1e-9 * np.abs(slope).max()).any():
+            return False
+    return True
+
+
+def _ahead(loss: Loss, length: float) -> tuple[Floats, float, int | None]:
+    """Return direction, scale and moving output of a line that all outputs go along."""
+    k = loss.n_outputs
+    return np.ones(k) / np.sqrt(k), length, 0 if k == 1 else None
+
+
+def _factor(exact: Floats, slope: Floats) -> float | None:
+    """Return how many times too large the gradient is, None if that differs from point to point."""
+    with np.errstate(all="ignore"):
+        ratio = exact / slope
+    low, middle, high = np.nanquantile(ratio, [0.1, 0.5, 0.9]) if len(ratio) else (0.0, 1.0, 0.0)
+    same = np.isfinite(middle) and abs(high - low) <= 0.01 * abs(middle)
+    return float(middle) if same else None

@@ -51,10 +51,19 @@ DOORS = {
 STRANGERS = {"losses", "samplers", "metrics"}
 
 # Packages that need not be installed, and the rooms that cannot do without them.
-OPTIONAL = {"catboost", "matplotlib", "optuna", "pandas", "polars", "pyarrow", "rich", "typer"}
+OPTIONAL = {
+    "IPython", "catboost", "matplotlib", "optuna", "pandas", "polars", "pyarrow", "rich", "typer",
+}  # fmt: skip
 NEED_OPTIONAL = {"cli", "experiments", "tables"}
 # Rooms that import them inside a function, when they are asked for what needs them.
-ASK_LATE = {("callbacks", "rich"), ("datasets", "pyarrow"), ("plots", "matplotlib")}
+ASK_LATE = {
+    ("callbacks", "IPython"),
+    ("callbacks", "rich"),
+    ("datasets", "pyarrow"),
+    ("plots", "matplotlib"),
+}
+# Used only if the program that runs is theirs, so that nobody has to install them.
+PRESENT_OR_UNUSED = {"IPython"}
 
 IMPORT_NAMES = {"scikit-learn": {"sklearn", "joblib"}}  # scikit-learn brings joblib along
 
@@ -172,7 +181,7 @@ def test_every_package_imported_is_declared():
 
     always = names(project["dependencies"])
     extras = project["optional-dependencies"]
-    options = names(extras["cli"] + extras["paper"])
+    options = names(extras["cli"] + extras["paper"]) | PRESENT_OR_UNUSED
     for i in OUTSIDE:
         allowed = always | options if i.package in OPTIONAL else always
         assert i.package in allowed, f"{i.room} imports {i.package}"

@@ -42,11 +42,11 @@ class Recorder(BaseCallback):
     def __init__(self):
         self.raws = []
 
-    def start(self, moment):
-        self.raws.append(moment.raw.copy())
+    def start(self, info):
+        self.raws.append(info.raw.copy())
 
-    def step(self, moment):
-        self.raws.append(moment.raw.copy())
+    def step(self, info):
+        self.raws.append(info.raw.copy())
 
 
 def make_loss(n_outputs):
@@ -259,18 +259,18 @@ def test_callbacks_are_called_in_order_and_may_stop_the_chain():
     heard = []
 
     class Guest(BaseCallback):
-        def start(self, moment):
-            assert moment.structure is None
-            heard.append(("start", moment.step))
+        def start(self, info):
+            assert info.structure is None
+            heard.append(("start", info.step))
 
-        def step(self, moment):
-            heard.append(("step", moment.step))
-            assert len(moment.ensemble) == moment.step
-            assert moment.values.shape == (moment.structure.n_leaves, 1)
-            return Stop("enough") if moment.step == 3 else None
+        def step(self, info):
+            heard.append(("step", info.step))
+            assert len(info.ensemble) == info.step
+            assert info.values.shape == (info.structure.n_leaves, 1)
+            return Stop("enough") if info.step == 3 else None
 
-        def finish(self, moment):
-            heard.append(("finish", moment.step))
+        def finish(self, info):
+            heard.append(("finish", info.step))
 
     recorder = Recorder()
     case = Case(SAMPLERS["langevin"])

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from sglb.callbacks import EarlyStopping as EarlyStopping
     from sglb.callbacks import History as History
     from sglb.callbacks import Progress as Progress
+    from sglb.callbacks import StepInfo as StepInfo
     from sglb.callbacks import Stop as Stop
     from sglb.errors import ChainDiverged as ChainDiverged
     from sglb.errors import ModelFormatError as ModelFormatError
@@ -39,6 +40,7 @@ _HOMES = {
     "Progress": "callbacks",
     "SGLBClassifier": "estimators",
     "SGLBRegressor": "estimators",
+    "StepInfo": "callbacks",
     "StepTooLong": "errors",
     "Stochastic": "samplers",
     "Stop": "callbacks",

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sglb import _core
-from sglb.callbacks import Moment
+from sglb.callbacks import StepInfo
 from sglb.ensemble import Ensemble
 from sglb.errors import ChainDiverged, NonFiniteGradient, StepTooLong
 from sglb.leaves import PART_ROWS, LeafRule
@@ -192,10 +192,23 @@ class Chain:
             path[1] = np.inf
         return path, largest
 
-    def moment(
-        self, step: int, structure: Structure | None, values: Floats | None, shrink: float
-    ) -> Moment:
-        """Describe the chain after `step` steps for callbacks."""
-        return Moment(
-            step, self.ensemble, structure, values, shrink, self.raw, self.loss, self.training_set
+    def step_info(
+        self,
+        step: int,
+        n_steps: int,
+        structure: Structure | None,
+        values: Floats | None,
+        shrink: float,
+    ) -> StepInfo:
+        """Describe the chain after `step` of `n_steps` planned steps for callbacks."""
+        return StepInfo(
+            step,
+            n_steps,
+            self.ensemble,
+            structure,
+            values,
+            shrink,
+            self.raw,
+            self.loss,
+            self.training_set,
         )

@@ -1,14 +1,16 @@
 """Integrations: what Optuna and MLflow are told, and what is rejected before the first step."""
 
+import contextlib
 import re
 import sys
 import types
+from pathlib import Path
 
 import numpy as np
 import optuna
 import pytest
 
-from sglb import BaseCallback, SGLBClassifier, SGLBRegressor, Stop
+from sglb import BaseCallback, SGLBClassifier, SGLBRegressor, StepInfo, Stop
 from sglb.integrations import MLflowLogging, OptunaPruning
 
 rng = np.random.default_rng(0)
@@ -138,6 +140,9 @@ class StandIn(types.ModuleType):
     def set_tag(self, name, value):
         self.tags[name] = value
 
+    def start_run(self):
+        return contextlib.nullcontext()
+
     def logged(self):
         return self.params, self.metrics, self.tags
 
@@ -233,3 +238,26 @@ def test_a_rhythm_that_is_none_is_rejected(monkeypatch, every):
     for make in (lambda: OptunaPruning(None, every=every), lambda: MLflowLogging(every=every)):
         with pytest.raises(ValueError, match=f"every={every} is not allowed"):
             make()
+
+
+PAGE = Path(__file__).parents[1] / "docs" / "callbacks.md"
+
+
+def test_what_the_page_on_callbacks_shows_runs_as_it_stands(monkeypatch, capsys):
+    module = StandIn()
+    monkeypatch.setitem(sys.modules, "mlflow", module)
+    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), flags=re.DOTALL)
+    assert len(blocks) == 3
+    names = {}
+    for block in blocks:
+        exec(compile(block, PAGE.name, "exec"), names)
+    assert "the log loss is below 0.2" in capsys.readouterr().err
+    assert len(names["study"].trials) == 3
+    assert "validation_0-loss" in module.metrics
+
+
+def test_the_page_on_callbacks_lists_what_a_callback_sees():
+    table = PAGE.read_text().split("`sglb.StepInfo`, holds:")[1].split("\n\n")[1]
+    listed = set(re.findall(r"`(\w+)(?:\[\w+\])*`(?=[^|]*\|)", table.replace("| |", "")))
+    fields = {name for name in dir(StepInfo) if not name.startswith("_")}
+    assert fields <= listed

@@ -280,6 +280,26 @@ def test_callbacks_are_called_in_order_and_may_stop_the_chain():
     assert_same_chain(ensemble, case.run(3))
 
 
+def test_a_callback_without_a_step_of_its_own_hears_start_and_the_true_end():
+    class Ends(BaseCallback):
+        def start(self, info):
+            self.first = info
+
+        def finish(self, info):
+            self.last, self.raw = info, info.raw.copy()
+
+    ends, recorder = Ends(), Recorder()
+    case = Case(SAMPLERS["langevin"])
+    alone = case.run(4, callbacks=[ends])
+    assert (ends.first.step, ends.last.step) == (0, 4)
+    assert {ends.first.n_steps, ends.last.n_steps} == {4}
+    assert ends.last.values.shape == (ends.last.structure.n_leaves, 1)
+    assert_same_chain(alone, case.run(4, callbacks=[recorder]))
+    assert np.array_equal(ends.raw, recorder.raws[-1])
+    case.run(0, callbacks=[ends])
+    assert ends.last is ends.first
+
+
 def test_a_chain_that_leaves_the_numbers_is_an_error_with_its_step():
     with pytest.raises(ChainDiverged, match="diverged"):
         Case(Plain(1e200)).run(20)

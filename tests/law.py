@@ -155,13 +155,13 @@ class Record(BaseCallback):
         self.burn_in = burn_in
         self.raws = []
 
-    def start(self, moment):
+    def start(self, info):
         if self.first is not None:
-            moment.raw[:] = self.first
+            info.raw[:] = self.first
 
-    def step(self, moment):
-        if moment.step > self.burn_in:
-            self.raws.append(moment.raw[:, self.rows].copy())
+    def step(self, info):
+        if info.step > self.burn_in:
+            self.raws.append(info.raw[:, self.rows].copy())
 
     @property
     def raw(self):
@@ -177,16 +177,16 @@ class Restart(BaseCallback):
         self.keep_raw = keep_raw
         self.raws, self.leaf_values, self.first_features = [], [], []
 
-    def start(self, moment):
-        moment.raw[:] = next(self.states)
+    def start(self, info):
+        info.raw[:] = next(self.states)
 
-    def step(self, moment):
+    def step(self, info):
         if self.keep_raw:
-            self.raws.append(moment.raw.copy())
-        self.leaf_values.append(moment.values)
-        features = moment.structure.features
+            self.raws.append(info.raw.copy())
+        self.leaf_values.append(info.values)
+        features = info.structure.features
         self.first_features.append(features[0] if len(features) else -1)
-        moment.raw[:] = next(self.states)
+        info.raw[:] = next(self.states)
 
     @property
     def raw(self):

@@ -19,7 +19,7 @@ REPOSITORY = Path(__file__).parent.parent
 
 # From the street to the cellar. A room may import every room on a lower floor.
 FLOORS = [
-    {"cli", "experiments", "plots"},
+    {"cli", "experiments", "integrations", "plots"},
     {"estimators"},
     {"archive", "boosting", "chain", "model", "posterior", "settings", "uncertainty"},
     {"callbacks", "ensemble", "leaves", "losses", "metrics", "samplers", "structure"},
@@ -51,12 +51,25 @@ DOORS = {
 STRANGERS = {"losses", "samplers", "metrics"}
 
 # Packages that need not be installed, and the rooms that cannot do without them.
-OPTIONAL = {"catboost", "matplotlib", "optuna", "pandas", "polars", "pyarrow", "rich", "typer"}
+OPTIONAL = {
+    "IPython", "catboost", "matplotlib", "mlflow", "optuna", "pandas", "polars", "pyarrow", "rich",
+    "typer",
+}  # fmt: skip
 NEED_OPTIONAL = {"cli", "experiments", "tables"}
 # Rooms that import them inside a function, when they are asked for what needs them.
-ASK_LATE = {("callbacks", "rich"), ("datasets", "pyarrow"), ("plots", "matplotlib")}
+ASK_LATE = {
+    ("callbacks", "IPython"),
+    ("callbacks", "rich"),
+    ("datasets", "pyarrow"),
+    ("integrations", "mlflow"),
+    ("integrations", "optuna"),
+    ("plots", "matplotlib"),
+}
+# Used only if the program that runs is theirs, so that nobody has to install them.
+PRESENT_OR_UNUSED = {"IPython"}
 
-IMPORT_NAMES = {"scikit-learn": {"sklearn", "joblib"}}  # scikit-learn brings joblib along
+# scikit-learn brings joblib along.
+IMPORT_NAMES = {"scikit-learn": {"sklearn", "joblib"}, "mlflow-skinny": {"mlflow"}}
 
 
 class Import(NamedTuple):
@@ -71,6 +84,11 @@ class Import(NamedTuple):
 
 def room_of(path):
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py").removesuffix(".pyi")
+
+
+def home_of(name):
+    """The module below sglb that a name imported from sglb comes from."""
+    return f"{sglb._HOMES[name]}.{name}" if name in sglb._HOMES else name
 
 
 def walk(node, late=False):
@@ -90,7 +108,7 @@ def imports():
             if isinstance(node, ast.Import):
                 targets = [alias.name for alias in node.names]
             elif node.module == "sglb":
-                targets = [f"sglb.{alias.name}" for alias in node.names]
+                targets = [f"sglb.{home_of(alias.name)}" for alias in node.names]
             else:
                 assert node.level == 0, f"{path}: imports are absolute"
                 targets = [node.module]
@@ -125,6 +143,12 @@ def test_every_door_is_used_and_joins_rooms_of_one_floor():
         assert (other, room) not in DOORS
 
 
+def test_integrations_stand_on_public_names_alone():
+    public = {f"sglb.{home_of(name)}" for name in sglb.__all__}
+    others = {i.target for i in INSIDE if i.room == "integrations"} - public
+    assert {target.split(".")[1] for target in others} == {"integrations"}
+
+
 def test_losses_samplers_and_metrics_never_import_one_another():
     for i in INSIDE:
         there = i.target.split(".")[1]
@@ -152,9 +176,10 @@ def test_optional_packages_are_imported_only_where_they_may_be():
             assert (i.room, i.package) in ASK_LATE, f"{i.room} imports {i.package}"
 
 
-def test_what_only_the_paper_needs_is_asked_for_late():
+def test_what_only_a_few_need_is_asked_for_late():
     for i in OUTSIDE:
-        assert i.late or i.package not in {"catboost", "optuna"}, f"{i.room} imports {i.package}"
+        few = i.package in {"catboost", "mlflow", "optuna"}
+        assert i.late or not few, f"{i.room} imports {i.package}"
 
 
 def test_nothing_below_the_estimators_needs_a_room_that_needs_an_option():
@@ -172,7 +197,7 @@ def test_every_package_imported_is_declared():
 
     always = names(project["dependencies"])
     extras = project["optional-dependencies"]
-    options = names(extras["cli"] + extras["paper"])
+    options = names(extras["cli"] + extras["integrations"] + extras["paper"]) | PRESENT_OR_UNUSED
     for i in OUTSIDE:
         allowed = always | options if i.package in OPTIONAL else always
         assert i.package in allowed, f"{i.room} imports {i.package}"

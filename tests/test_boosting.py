@@ -42,11 +42,11 @@ class Recorder(BaseCallback):
     def __init__(self):
         self.raws = []
 
-    def start(self, moment):
-        self.raws.append(moment.raw.copy())
+    def start(self, info):
+        self.raws.append(info.raw.copy())
 
-    def step(self, moment):
-        self.raws.append(moment.raw.copy())
+    def step(self, info):
+        self.raws.append(info.raw.copy())
 
 
 def make_loss(n_outputs):
@@ -259,18 +259,18 @@ def test_callbacks_are_called_in_order_and_may_stop_the_chain():
     heard = []
 
     class Guest(BaseCallback):
-        def start(self, moment):
-            assert moment.structure is None
-            heard.append(("start", moment.step))
+        def start(self, info):
+            assert info.structure is None
+            heard.append(("start", info.step))
 
-        def step(self, moment):
-            heard.append(("step", moment.step))
-            assert len(moment.ensemble) == moment.step
-            assert moment.values.shape == (moment.structure.n_leaves, 1)
-            return Stop("enough") if moment.step == 3 else None
+        def step(self, info):
+            heard.append(("step", info.step))
+            assert len(info.ensemble) == info.step
+            assert info.values.shape == (info.structure.n_leaves, 1)
+            return Stop("enough") if info.step == 3 else None
 
-        def finish(self, moment):
-            heard.append(("finish", moment.step))
+        def finish(self, info):
+            heard.append(("finish", info.step))
 
     recorder = Recorder()
     case = Case(SAMPLERS["langevin"])
@@ -278,6 +278,26 @@ def test_callbacks_are_called_in_order_and_may_stop_the_chain():
     assert heard == [("start", 0), ("step", 1), ("step", 2), ("step", 3), ("finish", 3)]
     assert len(recorder.raws) == 4  # the other guest saw the last step too
     assert_same_chain(ensemble, case.run(3))
+
+
+def test_a_callback_without_a_step_of_its_own_hears_start_and_the_true_end():
+    class Ends(BaseCallback):
+        def start(self, info):
+            self.first = info
+
+        def finish(self, info):
+            self.last, self.raw = info, info.raw.copy()
+
+    ends, recorder = Ends(), Recorder()
+    case = Case(SAMPLERS["langevin"])
+    alone = case.run(4, callbacks=[ends])
+    assert (ends.first.step, ends.last.step) == (0, 4)
+    assert {ends.first.n_steps, ends.last.n_steps} == {4}
+    assert ends.last.values.shape == (ends.last.structure.n_leaves, 1)
+    assert_same_chain(alone, case.run(4, callbacks=[recorder]))
+    assert np.array_equal(ends.raw, recorder.raws[-1])
+    case.run(0, callbacks=[ends])
+    assert ends.last is ends.first
 
 
 def test_a_chain_that_leaves_the_numbers_is_an_error_with_its_step():

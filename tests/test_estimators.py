@@ -412,7 +412,7 @@ def test_classes_of_whole_numbers_are_their_sorted_values(labels):
             lambda: SGLBClassifier().fit(CANCER[0][:4], np.array(["a", 1, "b", 2], object)),
             "y has labels of kinds",
         ),
-        (lambda: SGLBClassifier().fit(*CANCER, callbacks=5), "callbacks must be a list"),
+        (lambda: SGLBClassifier().fit(*CANCER, callbacks=5), "callbacks: 5 is not a callback"),
         (lambda: SGLBRegressor().fit(CANCER[0], CANCER[1] * 1e300), "or y is too large"),
         (lambda: SGLBRegressor(loss=Nowhere()).fit(*CANCER), "the loss gives NaN there"),
         (lambda: SGLBClassifier().fit(pd.Series(CANCER[1]), CANCER[1]), "Expected a 2-dimensional"),

@@ -151,4 +151,4 @@ def test_every_example_runs_as_it_stands(path, tmp_path):
 
 
 def test_there_are_examples():
-    assert [path.stem for path in EXAMPLES] == ["own_loss", "quick_start", "uncertainty"]
+    assert [path.stem for path in EXAMPLES] == ["own_loss", "quick_start", "tuning", "uncertainty"]

@@ -205,9 +205,9 @@ class EveryFew(Record):
         super().__init__()
         self.every = every
 
-    def step(self, moment):
-        if moment.step % self.every == 0:
-            super().step(moment)
+    def step(self, info):
+        if info.step % self.every == 0:
+            super().step(info)
 
 
 def test_the_distance_to_the_gibbs_law_is_linear_in_the_learning_rate():

@@ -87,11 +87,11 @@ class CompareWithFormula(BaseCallback):
         self.X, self.bins, self.leaves, self.offset = X, bins, leaves, offset
         self.depths = []
 
-    def start(self, moment):
-        self.raw = moment.raw.copy()
+    def start(self, info):
+        self.raw = info.raw.copy()
 
-    def step(self, moment):
-        rows, structure = moment.training_set, moment.structure
+    def step(self, info):
+        rows, structure = info.training_set, info.structure
         leaf = leaf_of_values(structure, self.bins, self.X)
         raw, values = step_by_formula(
             self.raw,
@@ -99,14 +99,14 @@ class CompareWithFormula(BaseCallback):
             structure.n_leaves,
             rows.y,
             rows.weight,
-            moment.loss,
+            info.loss,
             self.leaves,
             self.offset,
         )
-        np.testing.assert_allclose(moment.values, values, rtol=1e-12, atol=1e-12)
-        np.testing.assert_allclose(moment.raw, raw, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(info.values, values, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(info.raw, raw, rtol=1e-12, atol=1e-12)
         self.depths.append(len(structure.features))
-        self.raw = moment.raw.copy()
+        self.raw = info.raw.copy()
 
 
 def targets(loss, n, rng):
@@ -179,8 +179,8 @@ def test_an_empty_leaf_has_value_zero_with_and_without_noise():
         values = []
 
         class Note(BaseCallback):
-            def step(self, moment, values=values):
-                values.append(moment.values[:, 0])
+            def step(self, info, values=values):
+                values.append(info.values[:, 0])
 
         rule = FixedStructure(splits(0, 0))
         walk(rows, Squared(), Langevin(EPS, temperature, GAMMA), rule, Note(), 50)

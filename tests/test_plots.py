@@ -1,3 +1,4 @@
+import pickle
 import sys
 
 import numpy as np
@@ -109,6 +110,55 @@ def test_a_figure_that_cannot_be_saved_leaves_nothing_behind(tmp_path):
     with pytest.raises(ValueError, match="nonsense"):
         plots.save(figure, tmp_path / "figure.nonsense")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_figure_is_saved_to_a_path_that_is_text(tmp_path):
+    plots.save(plots.error_curves(curves()), str(tmp_path / "figure.png"))
+    assert (tmp_path / "figure.png").read_bytes().startswith(PNG)
+
+
+@pytest.mark.parametrize("again", [lambda figure: figure, lambda f: pickle.loads(pickle.dumps(f))])
+def test_a_notebook_shows_a_figure_without_pyplot(monkeypatch, again):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)  # importing it now fails
+    figure = again(plots.importances(["a", "b"], [0.7, 0.3]))
+    data, size = figure._repr_png_()
+    assert data.startswith(PNG)
+    width, height = (int.from_bytes(data[at : at + 4]) for at in (16, 20))
+    assert (width, height) == (1.5 * size["width"], 1.5 * size["height"])
+    figure.axes[0].set_title("changed later")
+    assert figure._repr_png_()[0] != data
+
+
+def test_few_steps_are_points_at_whole_numbers():
+    axes = plots.training_curves({"rows": {"loss": [2.0]}}).axes[0]
+    assert axes.lines[0].get_marker() == "o"
+    assert all(float(tick).is_integer() for tick in axes.get_xticks())
+    many = plots.training_curves({"rows": {"loss": np.ones(100)}}).axes[0]
+    assert many.lines[0].get_marker() == "None"
+
+
+def test_the_axis_is_as_long_as_the_longest_curve():
+    scores = {"long": {"loss": [3, 2, 1, 1]}, "short": {"loss": [3, 2]}}
+    assert plots.training_curves(scores).axes[0].get_xlim() == (1, 4)
+
+
+def test_the_name_of_a_curve_stands_at_its_last_number():
+    scores = {"one": {"loss": [3.0, 1.0, np.nan]}, "none": {"loss": [np.nan] * 3}}
+    axes = plots.training_curves(scores).axes[0]
+    places = {text.get_text(): text.xy[1] for text in axes.texts}
+    low, high = axes.get_ylim()
+    assert places["one"] == pytest.approx(1.0, abs=0.06 * (high - low))
+    assert places["none"] == pytest.approx(low, abs=0.06 * (high - low))
+
+
+def test_long_names_of_features_are_shortened_in_the_middle_and_keep_their_bars():
+    names = [f"{'x' * 60} {place}" for place in range(3)] + ["x" * 100] * 2
+    axes = plots.importances(names, [0.5, 0.2, 0.1, 0.1, 0.1]).axes[0]
+    labels = [label.get_text() for label in axes.get_yticklabels()][::-1]
+    assert [label[-1] for label in labels] == ["0", "1", "2", "x", "x"]
+    assert max(map(len, labels)) <= plots.LONGEST_NAME
+    assert len(axes.patches) == 5
+    assert len({bar.get_y() for bar in axes.patches}) == 5
 
 
 def test_without_matplotlib_plots_say_how_to_install_it(monkeypatch):

@@ -28,6 +28,11 @@ def test_importing_the_library_imports_nothing_else():
     assert run.stdout.strip() == "[]"
 
 
+def test_public_modules_are_there_when_only_sglb_is_imported():
+    code = "import sglb; sglb.integrations.OptunaPruning, sglb.losses.Huber, sglb.plots.save"
+    subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+
+
 def test_training_needs_none_of_the_optional_libraries():
     code = (
         "import sys;"

@@ -21,9 +21,9 @@ class Watch(BaseCallback):
     def __init__(self, last=None):
         self.last = last
 
-    def step(self, moment):
-        self.training_set = moment.training_set
-        return Stop("enough") if moment.step == self.last else None
+    def step(self, info):
+        self.training_set = info.training_set
+        return Stop("enough") if info.step == self.last else None
 
 
 def count_replays(monkeypatch):

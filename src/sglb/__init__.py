@@ -7,11 +7,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from sglb import integrations as integrations
     from sglb import losses as losses
+    from sglb import plots as plots
     from sglb.callbacks import BaseCallback as BaseCallback
     from sglb.callbacks import EarlyStopping as EarlyStopping
     from sglb.callbacks import History as History
     from sglb.callbacks import Progress as Progress
+    from sglb.callbacks import StepInfo as StepInfo
     from sglb.callbacks import Stop as Stop
     from sglb.errors import ChainDiverged as ChainDiverged
     from sglb.errors import ModelFormatError as ModelFormatError
@@ -39,6 +42,7 @@ _HOMES = {
     "Progress": "callbacks",
     "SGLBClassifier": "estimators",
     "SGLBRegressor": "estimators",
+    "StepInfo": "callbacks",
     "StepTooLong": "errors",
     "Stochastic": "samplers",
     "Stop": "callbacks",
@@ -46,14 +50,16 @@ _HOMES = {
     "load": "estimators",
 }
 
-__all__ = [*sorted(_HOMES), "__version__", "losses"]
+_MODULES = ("integrations", "losses", "plots")
+
+__all__ = [*sorted(_HOMES), "__version__", *_MODULES]
 
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
         return import_module("importlib.metadata").version("sglb")
-    if name == "losses":
-        return import_module("sglb.losses")
+    if name in _MODULES:
+        return import_module(f"sglb.{name}")
     if name in _HOMES:
         return getattr(import_module(f"sglb.{_HOMES[name]}"), name)
     if name == "SGLBRanker":

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sglb.callbacks import Callback, Stop
+from sglb.callbacks import Callback, check_answer, watches_steps
 from sglb.chain import Chain
 from sglb.ensemble import Ensemble
 from sglb.errors import ChainDiverged
@@ -47,11 +47,12 @@ def boost(
     it would have drawn without the break.
     """
     chain = Chain(training_set, loss, leaves, ensemble, seed=seed, n_threads=n_threads)
-    first = len(ensemble)
-    moment = chain.moment(first, None, None, 1.0)
+    first, last = len(ensemble), len(ensemble) + n_steps
+    info = chain.step_info(first, last, None, None, 1.0)
     for callback in callbacks:
-        callback.start(moment)
-    for step in range(first, first + n_steps):
+        callback.start(info)
+    watching = [callback for callback in callbacks if watches_steps(callback)]
+    for step in range(first, last):
         move = sampler.move(step)
         largest = chain.estimate_gradient(move, step)
         structure = rule.grow(training_set, chain.slopes, largest, move, seed, step)
@@ -59,14 +60,19 @@ def boost(
         ensemble.append(structure, values, gains, move.shrink)
         if step % WATCHED == 0:
             chain.check_growth(values, step + 1)
-        if callbacks:
-            moment = chain.moment(step + 1, structure, values, move.shrink)
+        if watching:
+            info = chain.step_info(step + 1, last, structure, values, move.shrink)
             # Every callback sees the step, even when one of them wants to stop.
-            answers = [callback.step(moment) for callback in callbacks]
-            if any(isinstance(answer, Stop) for answer in answers):
+            for callback in watching:
+                answer = callback.step(info)
+                if answer is not None:
+                    info.stop = info.stop or check_answer(callback, answer)
+            if info.stop is not None:
                 break
+    if callbacks and not watching and n_steps:
+        info = chain.step_info(last, last, structure, values, move.shrink)
     for callback in callbacks:
-        callback.finish(moment)
+        callback.finish(info)
     if not np.isfinite(ensemble.values).all() or not np.isfinite(chain.raw).all():
         raise ChainDiverged(len(ensemble))
     return ensemble

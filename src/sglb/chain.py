@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sglb import _core
-from sglb.callbacks import Moment, user_shape
+from sglb.callbacks import StepInfo, user_shape
 from sglb.ensemble import Ensemble
 from sglb.errors import ChainDiverged, NonFiniteGradient, StepTooLong
 from sglb.leaves import PART_ROWS, LeafRule
@@ -228,10 +228,23 @@ class Chain:
         square = np.average((loss - mean) ** 2, weights=self.training_set.weight)
         return mean, math.sqrt(square)
 
-    def moment(
-        self, step: int, structure: Structure | None, values: Floats | None, shrink: float
-    ) -> Moment:
-        """Describe the chain after `step` steps for callbacks."""
-        return Moment(
-            step, self.ensemble, structure, values, shrink, self.raw, self.loss, self.training_set
+    def step_info(
+        self,
+        step: int,
+        n_steps: int,
+        structure: Structure | None,
+        values: Floats | None,
+        shrink: float,
+    ) -> StepInfo:
+        """Describe the chain after `step` of `n_steps` planned steps for callbacks."""
+        return StepInfo(
+            step,
+            n_steps,
+            self.ensemble,
+            structure,
+            values,
+            shrink,
+            self.raw,
+            self.loss,
+            self.training_set,
         )

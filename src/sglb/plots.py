@@ -1,11 +1,13 @@
 """Pictures of a training or an experiment: arrays in, a matplotlib Figure out.
 
 The last room on the data's way. Nothing here touches pyplot or any global state: a figure belongs
-to who asked for it, on a machine with or without a display. Bands are mean +- 1 standard error,
-sd / sqrt(n).
+to who asked for it, on a machine with or without a display. A notebook shows a figure that is the
+last value of a cell. Bands are mean +- 1 standard error, sd / sqrt(n).
 """
 
+import io
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +25,9 @@ PALETTE = (
 )  # fmt: skip
 INK, FAINT = "#262626", "#D9D9D9"
 DOTS_PER_INCH = 150
+SHOWN_PER_INCH = 100  # pixels of a notebook; finer screens use all the dots
+FEW_STEPS = 20  # a line through so few of them shows each as a point
+LONGEST_NAME = 40  # characters that leave bars more than half of the width
 
 
 def panels(width: float, height: float, titles: Sequence[str]) -> "tuple[Figure, list[Axes]]":
@@ -51,7 +56,17 @@ def _figure(width: float, height: float) -> "Figure":
         raise ImportError('plots need matplotlib: pip install "sglb[plots]"') from error
     figure = Figure(figsize=(width, height), facecolor="white")
     figure.set_layout_engine("constrained", w_pad=0.12, h_pad=0.12)
+    # Notebooks ask for this method. That pyplot would teach them figures is of no use here.
+    figure._repr_png_ = partial(_png, figure)  # type: ignore[attr-defined]
     return figure
+
+
+def _png(figure: "Figure") -> tuple[bytes, dict[str, int]]:
+    """Return a figure as a PNG, and the size at which a notebook shows it."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=DOTS_PER_INCH)
+    width, height = (round(SHOWN_PER_INCH * inches) for inches in figure.get_size_inches())
+    return buffer.getvalue(), {"width": width, "height": height}
 
 
 def _quiet(axes: "Axes") -> None:
@@ -105,8 +120,9 @@ def _apart(heights: NDArray[np.float64], gap: float) -> NDArray[np.float64]:
 
 
 def _label_ends(axes: "Axes", ends: Mapping[str, float], colours: Mapping[str, str]) -> None:
-    """Name each line right of its end, outside the data."""
+    """Name each line right of its end, outside the data; a line of NaN alone is at the bottom."""
     low, high = axes.get_ylim()
+    ends = {name: low if np.isnan(height) else height for name, height in ends.items()}
     # A line of 9-point text is about 6 % of the height of these axes.
     places = _apart(np.array(list(ends.values())), 0.06 * (high - low))
     for (name, _), height in zip(ends.items(), places, strict=True):
@@ -190,7 +206,9 @@ def sweep(
         mean = values.mean(axis=0)
         spread = np.std(values, axis=0, ddof=1) if len(values) > 1 else np.zeros_like(mean)
         error = spread / np.sqrt(len(values))
-        axes.plot(at, mean, color=colours[name], linewidth=1.8, marker="o", markersize=3.5)
+        axes.plot(
+            at, mean, color=colours[name], linewidth=1.8, marker="o", markersize=3.5, clip_on=False
+        )
         axes.fill_between(
             at, mean - error, mean + error, color=colours[name], alpha=0.14, linewidth=0
         )
@@ -230,10 +248,12 @@ def importances(
     chosen = np.argsort(-heights, kind="stable")[:top][::-1]
     figure, axes = _axes(8.0, 1.1 + 0.3 * max(len(chosen), 3))
     axes.grid(visible=False)
-    axes.barh([names[j] for j in chosen], heights[chosen], color=PALETTE[3], height=0.68)
+    # By place: two long names may be the same once they are shortened.
+    axes.barh(np.arange(len(chosen)), heights[chosen], color=PALETTE[3], height=0.68)
+    axes.set_yticks(np.arange(len(chosen)), [_shortened(str(names[j])) for j in chosen])
     for place, j in enumerate(chosen):
         axes.annotate(
-            f"{heights[j]:.1%}",
+            f"{100.0 * heights[j]:.1f} %",
             xy=(heights[j], place),
             xytext=(4, 0),
             textcoords="offset points",
@@ -266,21 +286,36 @@ def training_curves(
     figure, axes = _axes(8.0, 4.6)
     colours = dict(zip(evals_result, _colours(len(evals_result), first=3), strict=True))
     ends: dict[str, float] = {}
+    longest = 2
     for name, one in evals_result.items():
         if shown not in one:
             continue
         values = np.asarray(one[shown], dtype=np.float64)
-        axes.plot(np.arange(1, values.size + 1), values, color=colours[name], linewidth=1.8)
-        axes.set_xlim(1, max(values.size, 2))
-        ends[name] = float(values[-1])
+        steps = np.arange(1, values.size + 1)
+        marker = "o" if values.size <= FEW_STEPS else None
+        axes.plot(
+            steps, values, color=colours[name], linewidth=1.8, marker=marker, markersize=3.5,
+            clip_on=False,
+        )  # fmt: skip
+        longest = max(longest, values.size)
+        known = values[~np.isnan(values)]
+        ends[name] = float(known[-1]) if known.size else np.nan
     if best_iteration is not None:
         axes.axvline(best_iteration, color="#8C8C8C", linewidth=1.0, linestyle=(0, (4, 3)))
     note = "" if best_iteration is None else f"dashed: the best step, {best_iteration}"
+    axes.set_xlim(1, longest)
+    axes.locator_params(axis="x", integer=True)
     axes.set_xlabel("boosting steps", fontsize=10, color=INK)
     axes.set_ylabel(shown, fontsize=10, color=INK)
     _label_ends(axes, ends, colours)
     _title(axes, title, note)
     return figure
+
+
+def _shortened(name: str) -> str:
+    """Return a name of at most LONGEST_NAME characters: its ends, which differ most often."""
+    half = (LONGEST_NAME - 1) // 2
+    return name if len(name) <= LONGEST_NAME else f"{name[:half]}…{name[-half:]}"
 
 
 def _colours(count: int, first: int = 0) -> list[str]:
@@ -293,9 +328,9 @@ def _darker(colour: str) -> str:
     return "#" + "".join(f"{int(colour[at : at + 2], 16) * 3 // 4:02X}" for at in (1, 3, 5))
 
 
-def save(figure: "Figure", path: Path, **options: Any) -> None:
+def save(figure: "Figure", path: str | Path, **options: Any) -> None:
     """Write a figure as PNG, PDF or SVG, by the ending, whole or not at all."""
     from sglb.files import whole_file
 
-    with whole_file(path) as draft:
+    with whole_file(Path(path)) as draft:
         figure.savefig(draft, dpi=DOTS_PER_INCH, **options)

@@ -131,6 +131,21 @@ class Settings:
     seed: int
     n_threads: int
 
+    def resolved(self, parameters: Mapping[str, Any], loss: Loss) -> dict[str, Any]:
+        """Return the parameters with the numbers and names that "auto" stands for."""
+        return dict(parameters) | {
+            "loss": loss.name,
+            "learning_rate": self.learning_rate,
+            "temperature": self.temperature,
+            "shrink_rate": self.shrink_rate,
+            "max_depth": self.max_depth,
+            "max_bins": self.max_bins,
+            "structure_sample": self.structure_rows,
+            "leaf_method": self.leaves.method,
+            "leaf_steps": self.leaves.steps,
+            "l2_regularization": self.leaves.l2,
+        }
+
 
 @dataclass(frozen=True)
 class Size:

@@ -5,7 +5,7 @@ keeps a `Model`; every prediction is a way to read that model.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -23,12 +23,13 @@ from sglb.callbacks import (
     EarlyStopping,
     EvaluationSet,
     History,
+    Parameters,
     Progress,
     check_callbacks,
     user_shape,
 )
 from sglb.ensemble import Ensemble, States
-from sglb.estimators.evaluation import EvalSets, Given, list_sets
+from sglb.estimators.evaluation import EvalSets, Given, check_watched, list_sets
 from sglb.estimators.residuals import LastScores, predicts_means, residual_variance
 from sglb.estimators.rows import Rows, encode_rows, warn_of_repeats
 from sglb.frame import Features, Mask, read_features
@@ -113,7 +114,7 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
         X_val: Any = None,
         y_val: Any = None,
         eval_metric: MetricSpec | Sequence[MetricSpec] | None = None,
-        callbacks: Sequence[Callback] = (),
+        callbacks: Sequence[Callback] | Callback | None = None,
         check_gradient: bool = True,
     ) -> Self:
         """Train a chain on X (n_rows, n_features) and y.
@@ -125,13 +126,15 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
         metric or several, a name or a function of (y, prediction); without it, the mean loss. A
         function is the better the smaller unless it has an attribute `greater_is_better` that is
         true; it sees classes as 0, 1, ... and their probabilities, and no weights. Early stopping
-        watches the first metric on the last set. `callbacks` look on after each step and may end
-        the chain (`sglb.callbacks`). With `check_gradient` the gradient of a loss of your own is
-        compared with finite differences of it on a few rows first.
+        watches the first metric on the last set. `callbacks`, several or one, look on after each
+        step and may end the chain (`sglb.BaseCallback`, `sglb.StepInfo`). `check_gradient` compares
+        the gradient of a loss of your own with finite differences of it on a few rows first.
         """
         parameters = self.get_params(deep=False)
         check_parameters(parameters)
-        callbacks = check_callbacks(callbacks)
+        guests = check_callbacks(callbacks)
+        sets_given = list_sets(eval_set, X_val, y_val)
+        check_watched(sets_given, self.early_stopping_rounds, eval_metric)
         rows = self._read_rows(X, y, sample_weight)
         loss = self._choose_loss(rows.classes)
         loss.check_target(rows.target)
@@ -139,7 +142,7 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
         best = loss.init(rows.target, rows.weight)
         settings = resolve(parameters, loss, rows.size(loss, best))
         threads = settings.n_threads
-        given = self._read_evaluation(list_sets(eval_set, X_val, y_val), rows)
+        given = self._read_evaluation(sets_given, rows)
         metrics = get_metrics(eval_metric, rows.task)
         coded = encode_rows(rows, settings.max_bins, settings.seed, threads)
         feature_dtype = rows.features.values.dtype.name
@@ -153,7 +156,10 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
         chain = Ensemble(coded.bins, settings.max_depth, start)
         training_set = coded.training_set(rows, threads)
         last = LastScores()
-        guests = [*callbacks, last] if predicts_means(loss) else callbacks
+        if guests:
+            guests.insert(0, Parameters(settings.resolved(parameters, loss)))
+        if predicts_means(loss):
+            guests.append(last)
         ensemble = self._run(training_set, loss, settings, chain, history, guests)
         best_iteration, best_score = history.best() if sets else (None, None)
         if self.early_stopping_rounds is not None and best_iteration is not None:
@@ -216,11 +222,6 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
         self, given: Sequence[Given], rows: Rows
     ) -> list[tuple[Features, Floats, Floats | None]]:
         """Read the evaluation sets: features, target and weight of each."""
-        if self.early_stopping_rounds is not None and not given:
-            raise ValueError(
-                f"early_stopping_rounds={self.early_stopping_rounds} needs rows to watch: give fit "
-                "an eval_set=[(X, y)] or X_val= and y_val="
-            )
         sets = []
         mask = rows.features.is_categorical
         for place, one in enumerate(given):
@@ -259,13 +260,17 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
             random_strength=self.random_strength,
             n_threads=threads,
         )
+        # The order matters: scores are there before anything looks at them.
         guests: list[Callback] = [history] if history.sets else []
         if self.early_stopping_rounds is not None:
-            guests.append(EarlyStopping(history, self.early_stopping_rounds))
+            guests.append(EarlyStopping(self.early_stopping_rounds))
         guests.extend(callbacks)
+        if self.verbose:
+            guests.append(Progress(every=self.verbose if self.verbose > 1 else None))
         with ExitStack() as stack:
-            if self.verbose:
-                guests.append(stack.enter_context(closing(Progress(self.n_estimators, history))))
+            for guest in guests:
+                if callable(close := getattr(guest, "close", None)):
+                    stack.callback(close)
             return boost(
                 training_set,
                 loss,

@@ -51,7 +51,8 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
     early_stopping_rounds : steps without improvement on the last evaluation set before stopping.
     random_state : seed; the same seed gives the same model for any n_jobs.
     n_jobs : threads; None or -1 is all available cores.
-    verbose : 1 shows progress.
+    verbose : 1 shows progress, a bar in a terminal or notebook and a line every 5 seconds in a
+        log; more than 1 is a line every so many steps (docs/callbacks.md).
 
     Attributes
     ----------

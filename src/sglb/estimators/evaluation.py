@@ -26,3 +26,16 @@ def list_sets(eval_set: EvalSets, X_val: Any, y_val: Any) -> list[Given]:
             raise ValueError(f"eval_set[{place}] must be (X, y) or (X, y, weight)")
         sets.append(Given(*one))
     return sets if X_val is None else [*sets, Given(X_val, y_val)]
+
+
+def check_watched(
+    sets: Sequence[Given], early_stopping_rounds: int | None, eval_metric: Any
+) -> None:
+    """Reject what asks for scores where there are no rows to score."""
+    asked = {"early_stopping_rounds": early_stopping_rounds, "eval_metric": eval_metric}
+    for name, value in asked.items():
+        if value is not None and not sets:
+            raise ValueError(
+                f"{name}={value!r} needs rows to watch: give fit an eval_set=[(X, y)] or X_val= "
+                "and y_val="
+            )

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from sglb.callbacks import BaseCallback, Moment, user_shape
+from sglb.callbacks import BaseCallback, StepInfo, user_shape
 from sglb.ensemble import Ensemble
 from sglb.estimators.rows import average
 from sglb.losses import Loss
@@ -27,9 +27,9 @@ class LastScores(BaseCallback):
         self.n_steps = -1
         self.raw: Floats = np.empty((0, 0))
 
-    def finish(self, moment: Moment) -> None:
+    def finish(self, info: StepInfo) -> None:
         """Keep the loop's own array: nobody writes to it any more."""
-        self.n_steps, self.raw = moment.step, moment.raw
+        self.n_steps, self.raw = info.step, info.raw
 
 
 def residual_variance(

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from sglb import _core
 from sglb.bins import Bins
 from sglb.boosting import boost
-from sglb.callbacks import BaseCallback, Moment, Stop
+from sglb.callbacks import BaseCallback, StepInfo, Stop
 from sglb.ensemble import Ensemble
 from sglb.leaves import LeafRule
 from sglb.losses import Loss
@@ -112,20 +112,20 @@ class Notes(BaseCallback):
         self.features = np.empty(n_steps - burn_in, dtype=np.int32)
         self._n_steps = n_steps
 
-    def start(self, moment: Moment) -> None:
+    def start(self, info: StepInfo) -> None:
         """Make room."""
         if self.first is not None:
-            moment.raw[0] = self.first
-        n_rows = moment.raw.shape[1] if self.rows is None else len(self.rows)
+            info.raw[0] = self.first
+        n_rows = info.raw.shape[1] if self.rows is None else len(self.rows)
         self.raw = np.empty((self._n_steps - self.burn_in, n_rows))
 
-    def step(self, moment: Moment) -> Stop | None:
+    def step(self, info: StepInfo) -> Stop | None:
         """Note the state."""
-        place = moment.step - 1 - self.burn_in
+        place = info.step - 1 - self.burn_in
         if place >= 0:
-            assert moment.structure is not None
-            self.raw[place] = moment.raw[0] if self.rows is None else moment.raw[0, self.rows]
-            features = moment.structure.features
+            assert info.structure is not None
+            self.raw[place] = info.raw[0] if self.rows is None else info.raw[0, self.rows]
+            features = info.structure.features
             self.features[place] = features[-1] if len(features) else -1
         return None
 

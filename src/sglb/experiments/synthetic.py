@@ -23,7 +23,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sglb import _core
 from sglb.bins import Bins
 from sglb.boosting import boost
-from sglb.callbacks import BaseCallback, Moment, Stop
+from sglb.callbacks import BaseCallback, StepInfo, Stop
 from sglb.datasets import synthetic
 from sglb.ensemble import Ensemble
 from sglb.experiments.cooled import Cooled
@@ -139,9 +139,9 @@ class _Raws(BaseCallback):
         self.numbers = None if numbers is None else frozenset(numbers)
         self.raws: list[Floats] = []
 
-    def step(self, moment: Moment) -> Stop | None:
-        if self.numbers is None or moment.step in self.numbers:
-            self.raws.append(moment.raw[0].copy())
+    def step(self, info: StepInfo) -> Stop | None:
+        if self.numbers is None or info.step in self.numbers:
+            self.raws.append(info.raw[0].copy())
         return None
 
 

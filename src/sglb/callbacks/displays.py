@@ -1,0 +1,201 @@
+"""The ways to show progress: lines, a bar in a terminal, a bar in a notebook."""
+
+import html
+import sys
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+
+@dataclass(frozen=True)
+class Report:
+    """What there is to show: `left` seconds to go, `reason` if the chain ended early."""
+
+    step: int
+    n_steps: int
+    scores: str
+    elapsed: float
+    left: float
+    reason: str | None = None
+
+    @property
+    def times(self) -> str:
+        """Time gone and time to come."""
+        gone = "" if self._is_last else f"{duration(self.elapsed)} elapsed, "
+        return gone + self.time_left
+
+    @property
+    def time_left(self) -> str:
+        """Time to come and, at the end, time gone."""
+        return (
+            f"{duration(self.elapsed)} in all" if self._is_last else f"{duration(self.left)} left"
+        )
+
+    @property
+    def _is_last(self) -> bool:
+        return self.step == self.n_steps or self.reason is not None
+
+    @property
+    def end(self) -> str:
+        """The sentence that says why the chain ended early."""
+        return f"stopped after step {self.step}/{self.n_steps}: {self.reason}"
+
+
+def duration(seconds: float) -> str:
+    """Return a time with two digits that matter."""
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02} s"
+    minutes = round(seconds / 60)
+    return f"{minutes // 60} h {minutes % 60:02} min"
+
+
+class Display(Protocol):
+    """Shows reports; `interval` are the seconds between two of them where time is the rhythm."""
+
+    interval: float
+
+    def show(self, report: Report) -> None:
+        """Show a report, in place of the one before where that is possible."""
+        ...
+
+    def close(self) -> None:
+        """Give back what the display has taken."""
+        ...
+
+
+class Lines:
+    """One line on stderr a report, flushed at once."""
+
+    interval = 5.0
+
+    def __init__(self) -> None:
+        self._step: int | None = None
+
+    def show(self, report: Report) -> None:
+        """Print a line for a step that has none yet, and the reason of an early end."""
+        if report.step != self._step:
+            self._step = report.step
+            step = f"{report.step:{len(str(report.n_steps))}}/{report.n_steps}"
+            _say(f"step {step}  {report.scores}  {report.times}")
+        if report.reason is not None:
+            _say(report.end)
+
+    def close(self) -> None:
+        """Lines take nothing."""
+
+
+def _say(text: str) -> None:
+    if sys.stderr is not None:  # a program without a console has none
+        print(f"sglb: {text}", file=sys.stderr, flush=True)
+
+
+class TerminalBar:
+    """A bar of rich on stderr."""
+
+    interval = 0.1
+
+    def __init__(self, bar: Any) -> None:
+        self._bar = bar
+        self._end: str | None = None
+
+    @classmethod
+    def open(cls, n_steps: int) -> "TerminalBar | None":
+        """Return a running bar; None without rich or where another bar has the terminal."""
+        try:
+            from rich.console import Console
+            from rich.errors import LiveError
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+            from rich.table import Column
+        except ImportError:
+            return None
+        console = Console(stderr=True)
+        # rich can be told to take a log file for a terminal, where a bar would be a line a frame.
+        looked_at = sys.stderr is not None and sys.stderr.isatty()
+        if not looked_at or not console.is_terminal or console.is_dumb_terminal:
+            return None
+        bar = Progress(
+            BarColumn(bar_width=20),
+            # In a narrow terminal the other columns give way.
+            MofNCompleteColumn(table_column=Column(min_width=2 * len(str(n_steps)) + 1)),
+            TextColumn("{task.fields[scores]}", markup=False),
+            TextColumn("{task.fields[time_left]}", markup=False, style="progress.remaining"),
+            console=console,
+        )
+        bar.add_task("steps", total=n_steps, scores="", time_left="")
+        try:
+            bar.start()
+        except LiveError:
+            return None
+        return cls(bar)
+
+    def show(self, report: Report) -> None:
+        """Move the bar."""
+        words = {"scores": report.scores, "time_left": report.time_left}
+        self._bar.update(self._bar.task_ids[0], completed=report.step, **words)
+        self._end = None if report.reason is None else report.end
+
+    def close(self) -> None:
+        """Leave the bar as it is, and say below it why the chain ended early."""
+        self._bar.stop()
+        if self._end is not None:
+            _say(self._end)
+
+
+class NotebookBar:
+    """A bar in the output of a notebook's cell, plain HTML that each report replaces."""
+
+    interval = 0.2
+
+    def __init__(self, display: Any) -> None:
+        self._display = display
+        self._handle: Any = None
+
+    @classmethod
+    def open(cls) -> "NotebookBar | None":
+        """Return a bar that is not shown yet; None outside of a notebook."""
+        if "IPython" not in sys.modules:  # a notebook's kernel has imported it
+            return None
+        from IPython import get_ipython
+        from IPython.display import display
+
+        # The shell of a terminal has no kernel, and cannot show HTML.
+        return None if getattr(get_ipython(), "kernel", None) is None else cls(display)
+
+    def show(self, report: Report) -> None:
+        """Put the bar where it was; the first time, below what the cell has printed."""
+        data = {"text/html": _as_html(report), "text/plain": _as_text(report)}
+        if self._handle is None:
+            self._handle = self._display(data, raw=True, display_id=True)
+        else:
+            self._handle.update(data, raw=True)
+
+    def close(self) -> None:
+        """A cell's output stays."""
+
+
+def _as_text(report: Report) -> str:
+    text = f"step {report.step}/{report.n_steps}  {report.scores}  {report.times}"
+    return text if report.reason is None else f"{text}\n{report.end}"
+
+
+def _as_html(report: Report) -> str:
+    rest = f"{report.step}/{report.n_steps} &ensp; {_escaped(report.scores)} &ensp; {report.times}"
+    end = "" if report.reason is None else f"<br>{_escaped(report.end)}"
+    return (
+        '<div style="font-family: monospace; font-size: 90%">'
+        f'<progress value="{report.step}" max="{report.n_steps}" style="vertical-align: middle; '
+        f'width: 16em"></progress> &ensp; {rest}{end}</div>'
+    )
+
+
+def _escaped(text: str) -> str:
+    return html.escape(text).replace("  ", " &ensp; ")
+
+
+def open_display(n_steps: int) -> Display:
+    """Return the best display there is: a bar where output is looked at, else lines."""
+    return NotebookBar.open() or TerminalBar.open(n_steps) or Lines()

@@ -1,0 +1,42 @@
+"""Early stopping: the chain ends when the watched score does not improve any more."""
+
+import numpy as np
+
+from sglb.callbacks.base import BaseCallback, StepInfo, Stop
+
+
+class EarlyStopping(BaseCallback):
+    """Stops when the first metric on the last evaluation set has not improved for some rounds.
+
+    As a callback it only ends the chain; the estimators' `early_stopping_rounds` also returns to
+    the best iterate.
+    """
+
+    def __init__(self, rounds: int) -> None:
+        self.rounds = rounds
+        self._best = (0, float("nan"))
+
+    def start(self, info: StepInfo) -> None:
+        """Forget an earlier chain; reject one without evaluation sets."""
+        if info.evaluation is None:
+            raise ValueError("EarlyStopping needs rows to watch: give fit an eval_set=[(X, y)]")
+        self._best = (info.step, float("nan"))
+
+    def step(self, info: StepInfo) -> Stop | None:
+        """Compare the newest score with the best one so far."""
+        assert info.evaluation is not None  # start has seen it
+        name, metric = info.evaluation.watched
+        value = info.scores[name][metric.name]
+        if metric.better(value, than=self._best[1]):
+            self._best = (info.step, value)
+        if info.step - self._best[0] < self.rounds:
+            return None
+        if np.isnan(self._best[1]):
+            raise ValueError(
+                f"{metric.name} on {name} was NaN at each of {self.rounds} steps, so that early"
+                " stopping has nothing to go by; choose another eval_metric or evaluation set"
+            )
+        return Stop(
+            f"{metric.name} on {name} has not improved for {self.rounds} steps; "
+            f"best {self._best[1]:.6g} after {self._best[0]} steps"
+        )

@@ -302,7 +302,8 @@ def test_check_loss_reports_a_loss_that_fails_instead_of_raising(name, method):
 
 def test_a_report_prints_as_a_table():
     text = str(check_loss("sla", np.array([0.0, 1.0])))
-    assert text.startswith("loss 'sla'\n  gradient matches loss   yes   relative error ")
+    assert text.startswith("loss 'sla'\n  rows independent        yes\n")
+    assert "\n  gradient matches loss   yes   relative error " in text
     assert "\n  Lipschitz continuous    yes   |gradient| to 2.5\n" in text
     assert "\n  convex                  no\n" in text
     assert text.endswith("plain boosting may stop in a local optimum, as the loss is not convex.")

@@ -1,0 +1,233 @@
+"""What happens to a user's loss before and while a chain runs on it: gradients that are wrong,
+rows that belong together, chains that run away.
+"""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_diabetes
+
+from sglb import SGLBClassifier, SGLBRegressor, check_loss
+from sglb.errors import ChainDiverged, WrongGradient
+from sglb.losses import LOSSES, UserLoss, get_loss
+
+X, Y = load_diabetes(return_X_y=True)
+CANCER = load_breast_cancer(return_X_y=True)
+FAST = {"n_estimators": 10, "max_depth": 3, "random_state": 0}
+
+
+class Squared:
+    """Squared loss by hand; tests change its gradient."""
+
+    def loss(self, y, raw):
+        return 0.5 * (raw - y) ** 2
+
+    def gradient(self, y, raw):
+        return raw - y
+
+
+class Logistic:
+    def loss(self, y, raw):
+        return np.logaddexp(0.0, raw) - y * raw
+
+    def gradient(self, y, raw):
+        return 1.0 / (1.0 + np.exp(-raw)) - y
+
+
+class SoftF1:
+    """1 - F1 with probabilities for decisions: the loss of all rows together, shared evenly."""
+
+    row_wise = False
+
+    def loss(self, y, raw):
+        p = 1.0 / (1.0 + np.exp(-raw))
+        return np.full(len(y), 1.0 - 2.0 * (p * y).sum() / (p.sum() + y.sum()))
+
+    def gradient(self, y, raw):
+        p = 1.0 / (1.0 + np.exp(-raw))
+        both, total = (p * y).sum(), p.sum() + y.sum()
+        return -len(y) * 2.0 * (y * total - both) / total**2 * p * (1.0 - p)
+
+
+class Paired:
+    """Rows are compared with the mean of their group, which the object keeps."""
+
+    def __init__(self, group):
+        self.group = group
+        self.count = np.bincount(group)
+
+    def _centred(self, residual):
+        return residual - (np.bincount(self.group, residual) / self.count)[self.group]
+
+    def loss(self, y, raw):
+        return 0.5 * self._centred(raw - y) ** 2
+
+    def gradient(self, y, raw):
+        return self._centred(raw - y)
+
+
+def changed(kind, **methods):
+    return type("Changed", (kind,), methods)()
+
+
+# ---------------------------------------------------------------------------- wrong gradients
+
+
+def test_a_gradient_with_the_wrong_sign_is_refused_before_training_with_a_row_named():
+    wrong = changed(Squared, gradient=lambda self, y, raw: y - raw)
+    with pytest.raises(WrongGradient, match=r"in row \d+ \(y = .*-1 times as much") as error:
+        SGLBRegressor(**FAST, loss=wrong).fit(X, Y)
+    found = error.value
+    assert found.y == Y[found.row]
+    assert found.slope == pytest.approx(found.raw[0] - found.y, rel=1e-6)
+    assert found.gradient == pytest.approx(-found.slope, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("gradient", "told"),
+    [
+        (lambda self, y, raw: 2.0 * (raw - y), ", 2 times as much"),
+        (lambda self, y, raw: raw - 0.5 * y, "finite differences give"),
+        (lambda self, y, raw: (raw - y) / 442, ", 0.00226.* times as much"),
+    ],
+    ids=["factor", "another function", "divided by the rows"],
+)
+def test_other_wrong_gradients_are_refused_too(gradient, told):
+    with pytest.raises(WrongGradient, match=told):
+        SGLBRegressor(**FAST, loss=changed(Squared, gradient=gradient)).fit(X, Y)
+
+
+def test_a_wrong_gradient_of_classes_is_refused():
+    wrong = changed(Logistic, gradient=lambda self, y, raw: y - 1.0 / (1.0 + np.exp(-raw)))
+    with pytest.raises(WrongGradient, match="-1 times as much"):
+        SGLBClassifier(**FAST, loss=wrong).fit(*CANCER)
+
+
+def test_the_check_of_the_gradient_can_be_turned_off():
+    clipped = changed(Squared, gradient=lambda self, y, raw: np.clip(raw - y, -1.0, 1.0))
+    with pytest.raises(WrongGradient, match="pass check_gradient=False"):
+        SGLBRegressor(**FAST, loss=clipped).fit(X, Y)
+    SGLBRegressor(**FAST, loss=clipped).fit(X, Y, check_gradient=False)
+
+
+@pytest.mark.parametrize("shift", [0.0, 1e6])
+@pytest.mark.parametrize("name", sorted(LOSSES))
+def test_right_gradients_pass(name, shift):
+    loss = get_loss(name, n_classes=3)
+    y = CANCER[1].astype(float)
+    if loss.task == "regression":
+        y = Y + shift * (name != "poisson")
+        loss = loss.prepared(y, None)
+    elif loss.task == "multiclass":
+        y = np.arange(442.0) % 3
+
+    copy = SimpleNamespace(loss=loss.loss, gradient=loss.gradient, n_outputs=loss.n_outputs)
+    n_classes = {"regression": None, "binary": 2, "multiclass": 3}[loss.task]
+    found = UserLoss(copy, n_classes).prepared(y, None)
+    assert found.independent
+    assert found.convex == loss.convex or name in ("sla", "savage")
+
+
+def test_kinks_and_jumps_do_not_make_a_gradient_wrong():
+    pinball = changed(
+        Squared,
+        loss=lambda self, y, raw: np.maximum(0.9 * (y - raw), 0.1 * (raw - y)),
+        gradient=lambda self, y, raw: np.where(raw < y, -0.9, 0.1),
+    )
+    model = SGLBRegressor(**FAST, loss=pinball).fit(X, Y)
+    assert model.loss_.convex
+
+
+def test_a_loss_says_itself_whether_it_is_convex():
+    assert SGLBRegressor(**FAST, loss=changed(Squared)).fit(X, Y).loss_.convex
+    assert not SGLBRegressor(**FAST, loss=changed(Squared, convex=False)).fit(X, Y).loss_.convex
+    welsch = changed(
+        Squared,
+        loss=lambda self, y, raw: -np.exp(-(((raw - y) / 50) ** 2)),
+        gradient=lambda self, y, raw: (raw - y) / 1250 * np.exp(-(((raw - y) / 50) ** 2)),
+    )
+    assert not SGLBRegressor(**FAST, loss=welsch).fit(X, Y).loss_.convex
+
+
+# ---------------------------------------------------------------------------- rows together
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_losses_that_couple_rows_pass_and_learn(seed):
+    X, y = CANCER
+    model = SGLBClassifier(n_estimators=100, random_state=seed, loss=SoftF1()).fit(X, y)
+    assert not model.loss_.independent
+    assert model.score(X, y) > 0.9
+
+
+def test_a_loss_that_keeps_something_for_each_row_passes():
+    loss = Paired(np.arange(442) % 20)
+    model = SGLBRegressor(**FAST, loss=loss).fit(X, Y)
+    assert not model.loss_.independent
+
+
+def test_a_wrong_gradient_of_a_loss_that_couples_rows_is_refused():
+    right = SoftF1()
+    wrong = changed(SoftF1, gradient=lambda self, y, raw: -right.gradient(y, raw))
+    with pytest.raises(WrongGradient, match=r"direction of all rows .*, -1 times as much"):
+        SGLBClassifier(**FAST, loss=wrong).fit(*CANCER)
+
+
+def test_check_loss_tells_losses_that_couple_rows():
+    report = check_loss(SoftF1(), np.arange(40.0) % 2)
+    assert not report.independent
+    assert report.gradient_matches
+    text = str(report)
+    assert "rows independent        no" in text
+    assert "the gradient is that of the sum of the loss over all rows" in text
+    assert "cannot be checked" in text
+
+
+def test_check_loss_finds_the_wrong_gradient_of_a_loss_that_couples_rows():
+    right = SoftF1()
+    wrong = changed(SoftF1, gradient=lambda self, y, raw: 2.0 * right.gradient(y, raw))
+    report = check_loss(wrong, np.arange(40.0) % 2)
+    assert not report.gradient_matches
+    assert "not that of the loss" in str(report)
+
+
+def test_check_loss_takes_a_loss_that_keeps_something_for_each_row():
+    report = check_loss(Paired(np.arange(50) % 5), np.linspace(-3.0, 3.0, 50))
+    assert not report.independent
+    assert report.gradient_matches
+
+
+def test_check_loss_says_that_rows_are_independent():
+    report = check_loss(Squared(), np.linspace(-3.0, 3.0, 50))
+    assert report.independent
+    assert "rows independent        yes" in str(report)
+
+
+# ---------------------------------------------------------------------------- running away
+
+
+def test_a_chain_whose_loss_runs_away_stops_early_while_all_numbers_are_finite():
+    wrong = changed(Squared, gradient=lambda self, y, raw: y - raw)
+    with pytest.raises(ChainDiverged, match="mean training loss has grown") as error:
+        SGLBRegressor(loss=wrong, random_state=0).fit(X, Y, check_gradient=False)
+    assert error.value.step < 100
+    assert np.isfinite(error.value.loss)
+
+
+def test_a_bounded_gradient_with_the_wrong_sign_is_noticed_by_the_loss():
+    wrong = changed(Logistic, gradient=lambda self, y, raw: y - 1.0 / (1.0 + np.exp(-raw)))
+    with pytest.raises(ChainDiverged, match="mean training loss has grown") as error:
+        SGLBClassifier(loss=wrong, random_state=0).fit(*CANCER, check_gradient=False)
+    assert error.value.step < 300
+
+
+def test_too_large_a_step_of_a_users_loss_is_noticed():
+    with pytest.raises(ChainDiverged, match="mean training loss has grown"):
+        SGLBRegressor(loss=Squared(), learning_rate=2.5, random_state=0).fit(X, Y)
+
+
+@pytest.mark.parametrize("temperature", [1.0, 1e4])
+def test_a_hot_chain_has_not_run_away(temperature):
+    model = SGLBRegressor(temperature=temperature, leaf_method="gradient", random_state=0)
+    assert model.set_params(n_estimators=100).fit(X, Y).n_iter_ == 100

@@ -21,7 +21,7 @@ REPOSITORY = Path(__file__).parent.parent
 FLOORS = [
     {"cli", "experiments", "integrations", "plots"},
     {"estimators"},
-    {"archive", "boosting", "chain", "model", "posterior", "settings", "uncertainty"},
+    {"archive", "boosting", "chain", "folds", "model", "posterior", "settings", "uncertainty"},
     {"callbacks", "ensemble", "leaves", "losses", "metrics", "samplers", "structure"},
     {"training_set"},
     {"bins", "bundles", "categories"},
@@ -35,6 +35,8 @@ DOORS = {
     ("experiments", "plots"),
     ("archive", "model"),
     ("boosting", "chain"),
+    ("folds", "boosting"),
+    ("folds", "chain"),
     ("callbacks", "ensemble"),
     ("callbacks", "losses"),
     ("callbacks", "metrics"),

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from sglb.experiments import catboost_sla, stumps, synthetic, table_1
-from sglb.experiments.cooled import Cooled
 from sglb.losses import Sla
-from sglb.samplers import Langevin, Move, Plain, Stochastic
+from sglb.samplers import Annealed, Langevin, Move, Plain, Stochastic
 
 
 def test_a_search_with_moves_of_its_own_sees_them_and_bounds_that_fit():
@@ -178,7 +177,7 @@ def test_a_curve_has_the_loss_and_the_error_of_every_step(n_steps):
 
 
 def test_a_cooled_chain_moves_as_langevin_boosting_does_at_the_temperature_of_the_step():
-    cooled = Cooled(0.1, (1.0, 0.01), (1e-2, 1e-6), n_steps=100, subsample=0.5)
+    cooled = Annealed(0.1, (1.0, 0.01), (1e-2, 1e-6), n_steps=100, subsample=0.5)
     for step, temperature, shrink_rate in (
         (0, 1.0, 1e-2),
         (50, 0.1, 1e-4),
@@ -194,7 +193,7 @@ def test_a_cooled_chain_moves_as_langevin_boosting_does_at_the_temperature_of_th
 
 def test_a_cooled_chain_ends_below_one_that_stays_hot():
     temperatures, shrink_rates = synthetic.COOLING
-    cooled = Cooled(synthetic.RATE, temperatures, shrink_rates, 2000)
+    cooled = Annealed(synthetic.RATE, temperatures, shrink_rates, 2000)
     methods = (
         synthetic.sglb("hot", temperatures[0], shrink_rate=shrink_rates[0]),
         synthetic.Method("cooled", Sla(synthetic.WIDTH), cooled),

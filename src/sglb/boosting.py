@@ -13,6 +13,7 @@ sigma, gamma and the sample are at each step, a structure rule is p, callbacks l
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sglb.callbacks import Callback, check_answer, watches_steps
 from sglb.chain import Chain
@@ -21,11 +22,27 @@ from sglb.errors import ChainDiverged
 from sglb.leaves import LeafRule
 from sglb.losses import Loss
 from sglb.samplers import Sampler
-from sglb.structure import StructureRule
+from sglb.structure import Structure, StructureRule
 from sglb.training_set import TrainingSet
+
+Floats = NDArray[np.float64]
 
 # Steps between two looks whether the chain runs away: next to nothing, and soon enough.
 WATCHED = 8
+
+
+def take_step(
+    chain: Chain, sampler: Sampler, rule: StructureRule, step: int
+) -> tuple[Structure, Floats, float]:
+    """Move a chain on by one tree; return its structure, its values and the shrink factor."""
+    move = sampler.move(step)
+    largest = chain.estimate_gradient(move, step)
+    structure = rule.grow(chain.training_set, chain.slopes, largest, move, chain.seed, step)
+    values, gains = chain.fit_leaves(structure, largest, move, step)
+    chain.ensemble.append(structure, values, gains, move.shrink)
+    if step % WATCHED == 0:
+        chain.check_growth(values, step + 1)
+    return structure, values, move.shrink
 
 
 def boost(
@@ -53,15 +70,9 @@ def boost(
         callback.start(info)
     watching = [callback for callback in callbacks if watches_steps(callback)]
     for step in range(first, last):
-        move = sampler.move(step)
-        largest = chain.estimate_gradient(move, step)
-        structure = rule.grow(training_set, chain.slopes, largest, move, seed, step)
-        values, gains = chain.fit_leaves(structure, largest, move, step)
-        ensemble.append(structure, values, gains, move.shrink)
-        if step % WATCHED == 0:
-            chain.check_growth(values, step + 1)
+        structure, values, shrink = take_step(chain, sampler, rule, step)
         if watching:
-            info = chain.step_info(step + 1, last, structure, values, move.shrink)
+            info = chain.step_info(step + 1, last, structure, values, shrink)
             # Every callback sees the step, even when one of them wants to stop.
             for callback in watching:
                 answer = callback.step(info)
@@ -70,7 +81,7 @@ def boost(
             if info.stop is not None:
                 break
     if callbacks and not watching and n_steps:
-        info = chain.step_info(last, last, structure, values, move.shrink)
+        info = chain.step_info(last, last, structure, values, shrink)
     for callback in callbacks:
         callback.finish(info)
     if not np.isfinite(ensemble.values).all() or not np.isfinite(chain.raw).all():

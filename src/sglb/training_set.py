@@ -4,7 +4,7 @@ Codes are held twice. Histograms read one row's codes together (`code_rows`, pad
 of eight), leaves and prediction read one feature's codes together (`code_columns`).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import cached_property
 
@@ -99,6 +99,17 @@ class TrainingSet:
             weight=None if weight is None else np.ascontiguousarray(weight, dtype=np.float64),
             n_copies=n_copies,
             bundles=bundles,
+        )
+
+    def take(self, kept: NDArray[np.bool_]) -> "TrainingSet":
+        """Return some of the rows; of several copies the same rows of each."""
+        rows = np.flatnonzero(kept)
+        return replace(
+            self,
+            code_columns=np.ascontiguousarray(self.code_columns[:, rows]),
+            code_rows=np.ascontiguousarray(self.code_rows[rows]),
+            y=self.y[rows],
+            weight=None if self.weight is None else self.weight[rows],
         )
 
     @property

@@ -9,11 +9,13 @@ class EarlyStopping(BaseCallback):
     """Stops when the first metric on the last evaluation set has not improved for some rounds.
 
     As a callback it only ends the chain; the estimators' `early_stopping_rounds` also returns to
-    the best iterate.
+    the best iterate. Rounds are counted from step `after` on: a chain that starts hot gets worse
+    before it gets better.
     """
 
-    def __init__(self, rounds: int) -> None:
+    def __init__(self, rounds: int, after: int = 0) -> None:
         self.rounds = rounds
+        self.after = after
         self._best = (0, float("nan"))
 
     def start(self, info: StepInfo) -> None:
@@ -29,7 +31,7 @@ class EarlyStopping(BaseCallback):
         value = info.scores[name][metric.name]
         if metric.better(value, than=self._best[1]):
             self._best = (info.step, value)
-        if info.step - self._best[0] < self.rounds:
+        if info.step - max(self._best[0], self.after) < self.rounds:
             return None
         if np.isnan(self._best[1]):
             raise ValueError(

@@ -32,6 +32,7 @@ from sglb.ensemble import Ensemble, States
 from sglb.estimators.evaluation import EvalSets, Given, check_watched, list_sets
 from sglb.estimators.residuals import LastScores, predicts_means, residual_variance
 from sglb.estimators.rows import Rows, encode_rows, warn_of_repeats
+from sglb.folds import Fold, best_length, deal_folds
 from sglb.frame import Features, Mask, read_features
 from sglb.losses import Loss
 from sglb.losses.links import Link
@@ -58,7 +59,7 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
         self,
         *,
         loss: Any = "squared",
-        n_estimators: int = 1000,
+        n_estimators: int | str = "auto",
         learning_rate: float | str = "auto",
         max_depth: int | str = "auto",
         max_bins: int | str = "auto",
@@ -160,7 +161,8 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
             guests.insert(0, Parameters(settings.resolved(parameters, loss)))
         if predicts_means(loss):
             guests.append(last)
-        ensemble = self._run(training_set, loss, settings, chain, history, guests)
+        n_steps = self._length(training_set, rows, loss, settings, chain)
+        ensemble = self._run(training_set, loss, settings, chain, n_steps, history, guests)
         best_iteration, best_score = history.best() if sets else (None, None)
         if self.early_stopping_rounds is not None and best_iteration is not None:
             ensemble = ensemble.at(best_iteration)
@@ -240,30 +242,57 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
         """Return the target of an evaluation set in the numbers of the training target."""
         return self._learn_target(y, n_rows)[0]
 
-    def _run(
-        self,
-        training_set: TrainingSet,
-        loss: Loss,
-        settings: Settings,
-        chain: Ensemble,
-        history: History,
-        callbacks: Sequence[Callback],
-    ) -> Ensemble:
-        """Run the chain with its guests."""
-        threads = settings.n_threads
-        rule = GreedySearch(
+    def _rule(self, settings: Settings, n_threads: int) -> GreedySearch:
+        """Return the rule that chooses structures."""
+        return GreedySearch(
             settings.max_depth,
             l2=settings.leaves.l2,
             newton=settings.leaves.method == "newton",
             structure_rows=settings.structure_rows,
             structure_outputs=settings.structure_outputs,
             random_strength=self.random_strength,
-            n_threads=threads,
+            n_threads=n_threads,
         )
+
+    def _length(
+        self, training_set: TrainingSet, rows: Rows, loss: Loss, settings: Settings, start: Ensemble
+    ) -> int:
+        """Return the number of steps to take: as stated, or by cross-validation."""
+        if not settings.search_length:
+            return settings.n_steps
+
+        def make_fold(inside: NDArray[np.bool_]) -> Fold:
+            return Fold(
+                training_set,
+                inside,
+                loss,
+                settings.sampler,
+                self._rule(settings, 1),
+                settings.leaves,
+                Ensemble(start.bins, settings.max_depth, start.offset),
+                settings.seed,
+            )
+
+        folds = deal_folds(rows.target, settings.seed, classes=rows.classes is not None)
+        return best_length(make_fold, folds, settings.n_steps, settings.n_threads)
+
+    def _run(
+        self,
+        training_set: TrainingSet,
+        loss: Loss,
+        settings: Settings,
+        chain: Ensemble,
+        n_steps: int,
+        history: History,
+        callbacks: Sequence[Callback],
+    ) -> Ensemble:
+        """Run the chain with its guests."""
+        threads = settings.n_threads
         # The order matters: scores are there before anything looks at them.
         guests: list[Callback] = [history] if history.sets else []
         if self.early_stopping_rounds is not None:
-            guests.append(EarlyStopping(self.early_stopping_rounds))
+            cooling = getattr(settings.sampler, "n_steps", 0)
+            guests.append(EarlyStopping(self.early_stopping_rounds, after=cooling))
         guests.extend(callbacks)
         if self.verbose:
             guests.append(Progress(every=self.verbose if self.verbose > 1 else None))
@@ -275,10 +304,10 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
                 training_set,
                 loss,
                 settings.sampler,
-                rule,
+                self._rule(settings, threads),
                 settings.leaves,
                 chain,
-                n_steps=self.n_estimators,
+                n_steps=n_steps,
                 seed=settings.seed,
                 n_threads=threads,
                 callbacks=guests,

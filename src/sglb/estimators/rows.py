@@ -54,6 +54,10 @@ LEVELS_FOR_NUMBERS = 2
 # Residuals that the flatness of a loss is looked at, in those of the best constant.
 NEAR = 0.1
 
+# Rows, and raw scores of classes, that the depth of a loss's valleys is looked at.
+DEPTH_ROWS = 20_000
+ODDS = (-30.0, -10.0, -3.0, -1.0, -0.3, 0.3, 1.0, 3.0, 10.0, 30.0)
+
 CHAIN_ROLE = 6  # of the noise: seeds of further chains
 
 
@@ -105,8 +109,27 @@ class Rows(NamedTuple):
             if loss.n_outputs == 1 and loss.link is IDENTITY:
                 near = mean_square(y + NEAR * (raw - y))
                 size = replace(size, flatness=math.sqrt(near / size.square) if near > 0.0 else 0.0)
+        if not loss.convex and loss.independent:
+            size = replace(size, depth=self._depth(loss, best))
         bend = loss.curvature(y, raw, length).reshape(len(y), -1).mean(axis=1)
         return replace(size, curvature=average(bend, weight))
+
+    def _depth(self, loss: Loss, best: Floats) -> float:
+        """Return how far below the mean loss at `best` the rows' own optima are, on average.
+
+        Each row may choose among constants: quantiles of the target or, for classes, log-odds.
+        """
+        y = self.target[:: -(-len(self.target) // DEPTH_ROWS)]
+        constants = np.quantile(y, np.linspace(0.0, 1.0, 33)) if self.classes is None else ODDS
+        with np.errstate(all="ignore"):
+            values = np.stack(
+                [
+                    loss.loss(y, user_shape(np.repeat(row[:, None], len(y), axis=1)))
+                    for row in (best, *(np.full_like(best, constant) for constant in constants))
+                ]
+            )
+        depth = float(np.mean(values[0] - np.nanmin(values, axis=0)))
+        return depth if math.isfinite(depth) else 0.0
 
 
 def warn_of_repeats(weight: Floats | None) -> None:

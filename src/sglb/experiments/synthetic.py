@@ -26,11 +26,10 @@ from sglb.boosting import boost
 from sglb.callbacks import BaseCallback, StepInfo, Stop
 from sglb.datasets import synthetic
 from sglb.ensemble import Ensemble
-from sglb.experiments.cooled import Cooled
 from sglb.leaves import LeafRule
 from sglb.losses import Logistic, Loss, Sla
 from sglb.losses.links import sigmoid
-from sglb.samplers import Langevin, Move, Plain, Sampler, Stochastic
+from sglb.samplers import Annealed, Langevin, Move, Plain, Sampler, Stochastic
 from sglb.settings import draw_seed
 from sglb.structure import GreedySearch, Structure, StructureRule
 from sglb.training_set import TrainingSet
@@ -100,11 +99,11 @@ def long_methods(n_steps: int) -> tuple[Method, ...]:
     """Return who is to reach the lowest training loss in so many steps."""
     return (
         *METHODS[1:],
-        Method("sla + SGLB, cooled", Sla(WIDTH), Cooled(RATE, *COOLING, n_steps)),
+        Method("sla + SGLB, cooled", Sla(WIDTH), Annealed(RATE, *COOLING, n_steps)),
         Method(
             "sla + SGLB, cooled, subsample 0.5",
             Sla(WIDTH),
-            Cooled(RATE, *COOLING, n_steps, SUBSAMPLE),
+            Annealed(RATE, *COOLING, n_steps, SUBSAMPLE),
         ),
     )
 

@@ -32,7 +32,8 @@ class Loss(ABC):
 
     `name` is also the name of its native kernel. `has_hessian` says that the second derivative is
     nowhere negative, so that Newton steps are allowed; `hessian` computes it in any case. `proven`
-    says that tests have shown the gradient to be that of the loss.
+    says that tests have shown the gradient to be that of the loss, `independent` that a row's
+    numbers depend on nothing but its own y and raw.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Loss(ABC):
     convex: bool = True
     has_hessian: bool = True
     proven: bool = True
+    independent: bool = True
 
     @property
     def n_outputs(self) -> int:

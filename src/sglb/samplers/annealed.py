@@ -1,20 +1,23 @@
 """SGLB that cools down: temperature and shrink rate fall from step to step, geometrically.
 
+    T_k = T_first (T_last / T_first)^(k / n_steps),     gamma_k alike
+
 At a fixed temperature the chain converges to a law, the flatter the higher the temperature; the
 lower it is, the longer a barrier keeps the chain. So the way to the global optimum is a temperature
-that starts high and falls slowly. The shrink rate falls with it, since it keeps scores small, and
-the smoothed 0-1 loss of small scores has few optima, but only large scores reach its infimum.
+that starts high and falls slowly. The shrink rate may fall with it: it keeps scores small, where
+the smoothed 0-1 loss has few optima, but only large scores reach its infimum.
 """
 
 from dataclasses import dataclass
 
-from sglb.samplers import Langevin, Move
+from sglb.samplers.base import Move
+from sglb.samplers.langevin import Langevin
 
 
 @dataclass(frozen=True)
-class Cooled:
+class Annealed:
     """Langevin boosting from the first to the second of two temperatures and shrink rates in
-    `n_steps` steps, and on with the second ones.
+    `n_steps` steps, and on with the second ones. There is no stationary law.
     """
 
     learning_rate: float
@@ -27,6 +30,7 @@ class Cooled:
         """Move as Langevin boosting does at the temperature of this step."""
         way = min(1.0, step / self.n_steps)
         temperature, shrink_rate = (
-            first * (last / first) ** way for first, last in (self.temperatures, self.shrink_rates)
+            first * (last / first) ** way if first > 0.0 else first
+            for first, last in (self.temperatures, self.shrink_rates)
         )
         return Langevin(self.learning_rate, temperature, shrink_rate, self.subsample).move(step)

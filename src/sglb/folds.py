@@ -1,0 +1,111 @@
+"""How many steps? Cross-validation of a chain's length, one tree at a time.
+
+The rows are dealt into K folds. K chains, each on the rows of all folds but its own, take their
+steps together; their losses on the rows left out add up to one curve over steps, and the chain on
+all rows is as long as the curve is deep. Codes are those of all rows: bins and category means
+hardly depend on a fold, and a row's ordered mean never knows its own target.
+"""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sglb import _core
+from sglb.boosting import take_step
+from sglb.callbacks import user_shape
+from sglb.chain import Chain
+from sglb.ensemble import Ensemble
+from sglb.leaves import LeafRule
+from sglb.losses import Loss
+from sglb.samplers import Sampler
+from sglb.structure import StructureRule
+from sglb.training_set import TrainingSet
+
+Floats = NDArray[np.float64]
+
+N_FOLDS = 5
+# Steps without a better loss before the search ends; a curve of five folds wiggles less than that.
+PATIENCE = 100
+# Steps that the chains take between two looks at the curve.
+STRIDE = 25
+
+FOLD_ROLE = 9  # of the noise: which fold a row is in
+
+
+def deal_folds(y: Floats, seed: int, *, classes: bool) -> NDArray[np.intp]:
+    """Return the fold of each row, drawn at random; each class is spread evenly over the folds."""
+    words = np.empty((len(y), 4), dtype=np.uint32)
+    _core.words(seed, 0, FOLD_ROLE, 0, 0, words)
+    order = np.lexsort((words[:, 0], y)) if classes else np.argsort(words[:, 0], kind="stable")
+    fold = np.empty(len(y), dtype=np.intp)
+    fold[order] = np.arange(len(y)) % N_FOLDS
+    return fold
+
+
+class Fold:
+    """A chain on the rows outside of a fold, and its loss on the rows inside."""
+
+    def __init__(
+        self,
+        rows: TrainingSet,
+        inside: NDArray[np.bool_],
+        loss: Loss,
+        sampler: Sampler,
+        rule: StructureRule,
+        leaves: LeafRule,
+        ensemble: Ensemble,
+        seed: int,
+    ) -> None:
+        self.loss = loss
+        self.sampler = sampler
+        self.rule = rule
+        self.chain = Chain(
+            rows.take(~np.tile(inside, rows.n_copies)),
+            loss,
+            leaves,
+            ensemble,
+            seed=seed,
+            n_threads=1,
+        )
+        held = np.flatnonzero(inside)
+        self.columns = np.ascontiguousarray(rows.code_columns[:, held])
+        self.y = rows.y[held]
+        self.weight = np.ones(len(held)) if rows.weight is None else rows.weight[held]
+        self.raw = ensemble.start(len(held))
+
+    def run(self, steps: range) -> Floats:
+        """Take steps; return the weighted sum of the loss inside the fold after each."""
+        ensemble = self.chain.ensemble
+        losses = np.empty(len(steps))
+        for at, step in enumerate(steps):
+            take_step(self.chain, self.sampler, self.rule, step)
+            ensemble.advance(self.columns, self.raw, step, 1)
+            losses[at] = self.weight @ self.loss.loss(self.y, user_shape(self.raw))
+        return losses
+
+
+def best_length(
+    make_fold: Callable[[NDArray[np.bool_]], Fold],
+    fold_of: NDArray[np.intp],
+    most: int,
+    n_threads: int = 1,
+) -> int:
+    """Return the number of steps, at most `most`, with the lowest cross-validated loss.
+
+    Chains run side by side, each in a thread of its own, so that the number of threads changes
+    nothing.
+    """
+    folds = [make_fold(fold_of == number) for number in range(N_FOLDS)]
+    best, lowest = 1, np.inf
+    with ThreadPoolExecutor(min(n_threads, N_FOLDS)) as pool:
+        for first in range(0, most, STRIDE):
+            steps = range(first, min(first + STRIDE, most))
+            curve = np.sum(list(pool.map(lambda fold: fold.run(steps), folds)), axis=0)  # noqa: B023
+            at = int(np.argmin(curve))
+            if curve[at] < lowest:
+                best, lowest = first + at + 1, float(curve[at])
+            if steps[-1] + 1 - best >= PATIENCE:
+                break
+    return best

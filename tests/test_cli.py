@@ -50,8 +50,8 @@ def test_what_cannot_be_done_is_refused_in_one_line(folder, words, said):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "cannot be read as csv"),
-        ("a,y\n1,2,3\n", "cannot be read as csv"),
+        ("", "t.csv: the file is empty"),
+        ("a,y\n1,0\n1,2,3\n", "row 1 has 3 fields where the first row has 2 names: '1,2,3'"),
         ("a,a,y\n1,2,3\n", "column 'a' is there more than once"),
         ("a,y\n", "has no rows"),
         ("y\n1\n", "no columns are left"),

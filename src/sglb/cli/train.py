@@ -16,8 +16,8 @@ from sglb.files import check_destination
 from sglb.tables import (
     Table,
     TableError,
+    TableFile,
     column_values,
-    read_names,
     read_table,
     refuse_input,
     select,
@@ -60,7 +60,7 @@ class Rows:
 def read_rows(path: Path, order: Order, like: Table | None = None) -> Rows:
     """Read a table and set its target and weight apart; columns and text are those of `like`."""
     table = (
-        read_names(path, order.categorical)
+        TableFile(path).read_names(order.categorical)
         if like is None
         else read_table(path, text_columns(like))
     )

@@ -12,20 +12,20 @@ RUNNER = CliRunner()
 SMALL = ["--n-estimators", "20", "--max-depth", "3", "--quiet"]
 
 
-def sglb(*words):
-    result = RUNNER.invoke(app, [str(word) for word in words], prog_name="sglb")
+def sglb(*words, stdin=None):
+    result = RUNNER.invoke(app, [str(word) for word in words], prog_name="sglb", input=stdin)
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     return result
 
 
-def done(*words):
-    result = sglb(*words)
+def done(*words, stdin=None):
+    result = sglb(*words, stdin=stdin)
     assert result.exit_code == 0, result.stderr
     return result.stdout
 
 
-def refused(*words):
-    result = sglb(*words)
+def refused(*words, stdin=None):
+    result = sglb(*words, stdin=stdin)
     assert result.exit_code == 2
     assert result.stderr.startswith("error: ")
     assert result.stderr.count("\n") == 1

@@ -1,6 +1,11 @@
 """`sglb predict`, `evaluate` and `info`: what a model file says."""
 
+import csv
+import gzip
+import io
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pyarrow as pa
@@ -9,7 +14,7 @@ import pyarrow.parquet
 import pytest
 
 from sglb import SGLBClassifier, load, tables
-from shell import SMALL, done, refused, rows
+from shell import SMALL, done, refused, rows, sglb
 
 
 @pytest.mark.parametrize("output", ["p.csv", "p.tsv", "p.parquet"])
@@ -138,3 +143,96 @@ def test_a_failed_write_leaves_the_old_file(classifier, monkeypatch):
     assert "disk full" in refused("predict", classifier, "test.parquet", "-o", "p.csv")
     assert (classifier.parent / "p.csv").read_text() == "old"
     assert not list(classifier.parent.glob(".*"))
+
+
+def test_predict_writes_to_standard_output_and_nothing_else(classifier):
+    done("predict", classifier, "test.parquet", "-o", "p.csv")
+    written = (classifier.parent / "p.csv").read_text()
+    assert done("predict", classifier, "test.parquet") == written
+    assert done("predict", classifier, "test.parquet", "-o", "-") == written
+
+
+def test_what_predict_has_to_say_goes_to_standard_error(classifier):
+    result = sglb("predict", classifier, "test.parquet", "-o", "p.csv")
+    assert result.stdout == ""
+    assert result.stderr == "p.csv: 200 rows, prediction\n"
+
+
+@pytest.mark.parametrize("form", ["csv", "csv.gz", "parquet"])
+def test_tables_are_read_from_standard_input(classifier, form):
+    table = pa.parquet.read_table("test.parquet")
+    sink = io.BytesIO()
+    if form == "parquet":
+        pa.parquet.write_table(table, sink)
+    else:
+        pa.csv.write_csv(table, sink)
+    data = gzip.compress(sink.getvalue()) if form == "csv.gz" else sink.getvalue()
+    assert done("predict", classifier, "-", stdin=data) == done(
+        "predict", classifier, "test.parquet"
+    )
+    for words in (["evaluate", classifier], ["train"]):
+        more = ["-m", "n.sglb", *SMALL] if words == ["train"] else []
+        done(*words, "-", "-t", "label", *more, stdin=data)
+    assert "standard input: the file is empty" in refused("predict", classifier, "-", stdin=b"")
+
+
+def test_the_table_and_the_valid_table_cannot_both_be_standard_input(folder):
+    said = refused("train", "-", "-t", "y", "-m", "m.sglb", "--valid", "-", stdin=b"a,y\n1,2\n")
+    assert "--valid cannot be standard input, too" in said
+
+
+def test_predict_keeps_columns_as_they_are(classifier):
+    text = "id;a;b;Ort\n007;1,50;2;Köln\n0042;-1,00;3;NA\n"
+    (classifier.parent / "t.csv").write_bytes(text.encode("cp1252"))
+    written = done("predict", classifier, "t.csv", "--keep", "Ort", "--keep", "id", "--keep", "a")
+    assert list(csv.reader(io.StringIO(written))) == [
+        ["Ort", "id", "a", "prediction"],
+        ["Köln", "007", "1,50", "high"],
+        ["NA", "0042", "-1,00", "low"],
+    ]
+    written = done("predict", classifier, "t.csv", "--keep-all")
+    assert written.splitlines()[1] == '"007","1,50","2","Köln","high"'
+
+
+def test_predict_keeps_the_types_of_a_parquet_file(classifier):
+    done("predict", classifier, "test.parquet", "--keep", "w", "-o", "p.parquet")
+    written = pa.parquet.read_table("p.parquet")
+    assert written["w"].equals(pa.parquet.read_table("test.parquet")["w"])
+    assert written.column_names == ["w", "prediction"]
+
+
+def test_columns_that_cannot_be_kept_are_rejected(classifier):
+    said = refused("predict", classifier, "test.parquet", "--keep", "id")
+    assert "no column 'id' to keep; the table has 'a', 'b', 'w'" in said
+    (classifier.parent / "t.csv").write_text("a,b,prediction\n1,2,3\n")
+    said = refused("predict", classifier, "t.csv", "--keep-all")
+    assert "column 'prediction' cannot be kept: the output has one of that name" in said
+
+
+def test_a_file_in_another_spelling_than_the_training_file_is_the_same_to_a_model(classifier):
+    table = pa.parquet.read_table("test.parquet")
+    a, b = (table[name].to_pylist() for name in "ab")
+    rows = [f"{x!r}|{y!r}|{label}" for x, y, label in zip(a, b, table["label"], strict=True)]
+    text = "\n".join(["a|b|label", *rows]).replace(".", ",")
+    (classifier.parent / "t.csv").write_text(text, encoding="utf-16")
+    assert done("predict", classifier, "t.csv") == done("predict", classifier, "test.parquet")
+    words = ["-t", "label", "--json"]
+    assert done("evaluate", classifier, "t.csv", *words) == done(
+        "evaluate", classifier, "test.parquet", *words
+    )
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(classifier):
+    text = "a,b\n" + "1,2\n" * 200_000
+    (classifier.parent / "t.csv").write_text(text)
+    code = "from sglb.cli import main; main()"
+    with subprocess.Popen(
+        [sys.executable, "-c", code, "predict", "m.sglb", "t.csv"],
+        cwd=classifier.parent,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdout.readline() == b'"prediction"\n'
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(60) == 1

@@ -30,17 +30,6 @@ def test_train_says_what_it_found_and_did(folder):
     assert "saved m.sglb" in said
 
 
-def test_train_passes_every_option_on(folder):
-    options = ["--loss", "sla", "--learning-rate", 0.2, "--temperature", 0.01, "--seed", 7]
-    options += ["--shrink-rate", 0.02, "--subsample", 0.8, "--max-bins", 9, "--sampler", "langevin"]
-    done("train", "train.csv", "-t", "label", "-m", "m.sglb", *options, "--jobs", 1, *SMALL)
-    model = load("m.sglb")
-    assert model.loss_.name == "sla"
-    assert (model.learning_rate_, model.temperature_, model.shrink_rate_) == (0.2, 0.01, 0.02)
-    assert (model.subsample, model.max_bins, model.max_depth) == (0.8, 9, 3)
-    assert (model.sampler, model.random_state) == ("langevin", 7)
-
-
 def test_train_uses_weights(folder):
     common = ["train", "train.csv", "-t", "label", *SMALL]
     done(*common, "-m", "without.sglb", "--drop", "w")
@@ -142,10 +131,3 @@ def test_a_model_with_categories_and_without_names_reads_columns_in_order(folder
     done("predict", "m.sglb", "rows.csv", "-o", "p.csv")
     found = pa.csv.read_csv("p.csv")["prediction"].to_numpy()
     assert np.corrcoef(found, y)[0, 1] > 0.5
-
-
-def test_dates_in_a_table_are_refused_in_one_line_with_advice(folder):
-    pa.csv.write_csv(pa.table({"d": ["2020-01-01", "2020-01-02"], "y": [1, 2]}), "dates.csv")
-    said = refused("train", "dates.csv", "-t", "y", "-m", "m.sglb", "-q")
-    assert "column 'd' is of type Date" in said
-    assert "days since a date" in said

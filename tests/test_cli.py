@@ -33,6 +33,7 @@ TRAIN = ["train", "train.csv", "-t", "label", "-m", "m.sglb", "--drop", "number"
         ([*TRAIN, "--valid", "train.csv", "--valid-fraction", 0.5], "exclude one another"),
         ([*TRAIN[:-3], "-m", "no/m.sglb"], "the folder no does not exist"),
         ([*TRAIN[:-3], "-m", "."], "is a folder"),
+        ([*TRAIN[:-3], "-m", "-"], "--model needs the name of a file"),
         (["train"], "Missing argument"),
         (["train", "train.csv", "-m", "m.sglb"], "Missing option '--target'"),
         (["dance"], "No such command 'dance'"),

@@ -129,6 +129,8 @@ def test_a_model_that_needs_numbers_says_what_spoils_them(here):
     said = refused("predict", "m.sglb", "new.csv")
     assert "new.csv: the model needs numbers in column 'a', which is text because of '?'" in said
     assert "--missing '?'" in said
+    valid = sglb("train", "t.csv", "-t", "y", "-m", "m.sglb", "--valid", "new.csv", "-q")
+    assert "new.csv: the model needs numbers in column 'a'" in valid.stderr
     assert done("predict", "m.sglb", "new.csv", "--missing", "?").count("\n") == 4
     (here / "new.csv").write_text("a\nred\nblue\n")
     assert "which holds text, for example 'red'" in refused("predict", "m.sglb", "new.csv")

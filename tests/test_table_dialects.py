@@ -162,6 +162,17 @@ def test_single_quotes_are_quotes_only_where_the_file_cannot_be_read_without(tmp
     assert read(tmp_path, text, quote="'")[0]["a"] == ["x", "z"]
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('"a,b\n1,2\n3,4\n', "a quote may be left open (--quote)"),
+        ('a,b\n"x,1\ny,2\n', "row 0 has 1 fields where the first row has 2 names"),
+    ],
+)
+def test_a_quote_left_open_does_not_make_quotes_of_other_characters(tmp_path, text, said):
+    assert said in refused(tmp_path, text)
+
+
 def test_quotes_may_be_characters_like_others(tmp_path):
     text = 'a\tb\n"x\t1\ny"\t2\n'
     assert read(tmp_path, text, "t.tsv", quote="none")[0] == {"a": ['"x', 'y"'], "b": [1, 2]}
@@ -185,6 +196,8 @@ def test_a_file_that_is_not_utf8_far_down_is_read_in_windows_encoding(tmp_path):
             "t.csv: not utf-8: byte 0xf6 at offset 5 (line 2)",
         ),
         (b"\xf6,b\n1,1\n", {"encoding": "utf-8"}, "byte 0xf6 at offset 0 (line 1)"),
+        ("a,b\n1,2\n".encode("utf-16") + b"\0", {}, "not utf-16: byte 0x00 at offset 18"),
+        (b"\xef\xbb\xbfa,b\n\xf6,2\n", {}, "not utf-8: byte 0xf6 at offset 7"),
         (b"a,b\n\xf6\x81,1\n", {}, "nor is it cp1252: state its encoding with --encoding"),
         (b"a,b\n\xc3\xbc,1\n", {"encoding": "ascii"}, "not ascii: byte 0xc3 at offset 4"),
         (b"a,b\n1,2\n", {"encoding": "klingon"}, "unknown encoding 'klingon'; known are utf-8"),

@@ -17,7 +17,7 @@ from sglb.cli.reports import (
     say_notes,
     top_features,
 )
-from sglb.cli.roles import why_text
+from sglb.cli.roles import check_numbers
 from sglb.errors import ModelFormatError
 from sglb.estimators import load
 from sglb.tables import (
@@ -30,7 +30,6 @@ from sglb.tables import (
     column_values,
     refuse_input,
     select,
-    text_columns,
     weight_values,
     write_table,
 )
@@ -66,7 +65,9 @@ def features_of(model: Any, file: TableFile, table: Table, aside: Sequence[str |
     names = getattr(model, "feature_names_in_", None)
     if names is not None:
         chosen = select(table, list(names), file.advice)
-        _check_numbers(model, file, chosen)
+        encoding = model._model.encoding
+        categorical = np.zeros(len(names), bool) if encoding is None else encoding.is_categorical
+        check_numbers(file, chosen, names[~categorical])
         return chosen
     chosen = table.drop_columns([name for name in table.column_names if name in aside])
     if chosen.num_columns != model.n_features_in_:
@@ -79,21 +80,6 @@ def features_of(model: Any, file: TableFile, table: Table, aside: Sequence[str |
         return np.column_stack(parts)
     cells = [column.to_pylist() for column in chosen.columns]
     return np.array(cells, dtype=object).T
-
-
-def _check_numbers(model: Any, file: TableFile, chosen: Table) -> None:
-    """Reject text in a column that the model takes for numbers."""
-    encoding = model._model.encoding
-    for place, name in enumerate(chosen.column_names):
-        column = chosen.column(place)
-        is_number = encoding is None or not encoding.is_categorical[place]
-        if is_number and name in text_columns(chosen) and column.null_count < len(column):
-            why = why_text(column, file.dialect.decimal)
-            first = column.drop_null()[0].as_py()
-            raise TableError(
-                f"{file.name}: the model needs numbers in column {name!r}, which"
-                f" {why or f'holds text, for example {first!r}'}"
-            )
 
 
 def predict(

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from rich import box
 from rich.table import Table as Printed
 
-from sglb.tables import Table, TableFile, text_columns
+from sglb.tables import Table, TableError, TableFile, text_columns
 from sglb.tables.dates import is_date, looks_like_dates
 from sglb.tables.numbers import find_spoiler
 
@@ -138,6 +138,18 @@ def why_text(column: Any, decimal: str | None) -> str:
         how = "" if "." in first else " --date-format FORMAT"
         return f"is text, but {first!r} looks like a date; remedy: --dates{how}"
     return ""
+
+
+def check_numbers(file: TableFile, table: Table, numbers: Sequence[str]) -> None:
+    """Reject text in columns that a model takes for numbers."""
+    for name in text_columns(table):
+        column = table.column(name)
+        if name in numbers and column.null_count < len(column):
+            first = column.drop_null()[0].as_py()
+            why = why_text(column, file.dialect.decimal) or f"holds text, for example {first!r}"
+            raise TableError(
+                f"{file.name}: the model needs numbers in column {name!r}, which {why}"
+            )
 
 
 def refuse_dates(table: Table) -> None:

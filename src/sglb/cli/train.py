@@ -13,7 +13,14 @@ from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
 from sglb.cli.reports import console, say_notes
-from sglb.cli.roles import column_notes, refuse_dates, roles_of, roles_table, why_text
+from sglb.cli.roles import (
+    check_numbers,
+    column_notes,
+    refuse_dates,
+    roles_of,
+    roles_table,
+    why_text,
+)
 from sglb.cli.wording import flag, speaking_of_options
 from sglb.estimators import SGLBClassifier, SGLBRegressor
 from sglb.files import check_destination
@@ -106,7 +113,13 @@ def read_alike(file: TableFile, order: Order, like: Table) -> Rows:
     table = file.read(text_columns(like), dates=bool(sources_of(names, file.header)))
     y, weight = _set_apart(file, table, order)
     features = select(add_parts(table, names), names, file.advice)
+    check_numbers(file, features, [name for name in names if _is_number(like, name)])
     return Rows(features, y, weight)
+
+
+def _is_number(table: Table, name: str) -> bool:
+    kind = table.schema.field(name).type
+    return name not in text_columns(table) and not pa.types.is_dictionary(kind)
 
 
 def _set_apart(
@@ -183,6 +196,8 @@ def show_columns(
 
 def train(order: Order, parameters: dict[str, Any], destination: Path, *, verbose: bool) -> None:
     """Train a model as ordered and write it to `destination`."""
+    if destination == STANDARD:
+        raise ValueError("--model needs the name of a file: a model is not written to a terminal")
     check_destination(destination)
     refuse_input(destination, order.table, order.valid)
     order.check(parameters)

@@ -100,6 +100,12 @@ def find_layout(
     for quote in QUOTES if dialect.quote is None else (dialect.quote,):
         layouts = [cut(text, sign, quote, whole=whole) for sign in separators]
         fitting = [layout for layout in layouts if layout.width > 1]
+        if dialect.quote is None and quote == "'":  # only if the file cannot be cut without them
+            fitting = [
+                layout
+                for layout in fitting
+                if not cut(text, layout.separator, "none", whole=whole).width
+            ]
         if not fitting:
             continue
         chosen = fitting[0]

@@ -48,8 +48,8 @@ def known_encoding(name: str) -> str:
     return "utf-8" if found == "utf-8-sig" else found
 
 
-def detect_encoding(head: bytes) -> str:
-    """Return the encoding that a file's first bytes show, UTF-8 where they do not."""
+def detect_encoding(head: bytes) -> str | None:
+    """Return the encoding that a file's first bytes show, None if they show none."""
     for mark, encoding in MARKS:
         if head.startswith(mark):
             return encoding
@@ -57,7 +57,7 @@ def detect_encoding(head: bytes) -> str:
     zeros = head[0::2].count(0), head[1::2].count(0)
     if 10 * max(zeros) > 4 * (len(head) // 2) > 0 and 10 * min(zeros) <= max(zeros):
         return "utf-16-be" if zeros[0] > zeros[1] else "utf-16-le"
-    return "utf-8"
+    return None
 
 
 def decode_head(head: bytes, encoding: str) -> str:

@@ -57,8 +57,8 @@ class TableFile:
         head = self.source.head(SAMPLE)
         if not head.strip():
             raise TableError(f"{self.name}: the file is empty")
-        self._states_encoding = self.dialect.encoding is not None
-        encoding = self.dialect.encoding or detect_encoding(head)
+        known = self.dialect.encoding or detect_encoding(head)
+        self._knows_encoding, encoding = known is not None, known or "utf-8"
         self.dialect = replace(self.dialect, encoding=encoding)
         if "\ufffd" in decode_head(head, encoding):
             self._change_encoding()
@@ -78,13 +78,13 @@ class TableFile:
         return find_layout(text, self.dialect, self.source.format.separator, whole=whole)
 
     def _change_encoding(self) -> bool:
-        """Assume another encoding if bytes break this one; reject them if it was stated."""
+        """Assume another encoding if bytes break this one; reject them if it is no assumption."""
         encoding = str(self.dialect.encoding)
         bad = first_bad_byte(self.source, encoding)
         if bad is None:
             return False
-        if self._states_encoding or encoding == FALLBACK:
-            raise TableError(f"{self.name}: {bad}; state the file's own encoding with --encoding")
+        if self._knows_encoding or encoding == FALLBACK:
+            raise TableError(f"{self.name}: {bad}; --encoding states another encoding")
         if first_bad_byte(self.source, FALLBACK) is not None:
             raise TableError(
                 f"{self.name}: {bad}; nor is it {FALLBACK}: state its encoding with --encoding"
@@ -310,6 +310,8 @@ class TableFile:
     def _unreadable(self, error: BaseException) -> TableError:
         kind = "CSV" if self.is_text else "Parquet"
         words = " ".join(str(error).split()) or type(error).__name__
+        if "cannot infer number of columns" in words:  # what Arrow says of a quote left open
+            words = "there is no whole row; a quote may be left open (--quote)"
         return TableError(f"{self.name}: cannot be read as {kind}: {words}")
 
 

@@ -45,7 +45,10 @@ def ending_of(path: Path, known: Sequence[str]) -> str:
     for ending in known:
         if path.name.lower().endswith(ending):
             return ending
-    raise TableError(f"{path}: cannot tell the format; the name must end in {' or '.join(known)}")
+    raise TableError(
+        f"{path}: cannot tell the format; the name must end in {' or '.join(known)}, or be - for"
+        " standard input or output"
+    )
 
 
 class Source:

@@ -36,7 +36,7 @@ def test_every_command_that_reads_a_table_has_the_options_of_its_spelling(comman
 
 
 GIVEN = {
-    "loss": ("logistic", "logistic"),
+    "loss": ("savage", "savage"),
     "n_estimators": ("12", 12),
     "learning_rate": ("0.2", 0.2),
     "max_depth": ("2", 2),
@@ -47,26 +47,37 @@ GIVEN = {
     "subsample": ("0.5", 0.5),
     "structure_sample": ("150", 150),
     "random_strength": ("0.1", 0.1),
-    "leaf_method": ("newton", "newton"),
+    "leaf_method": ("gradient", "gradient"),
     "leaf_steps": ("1", 1),
     "l2_regularization": ("2", 2.0),
     "init": ("zero", "zero"),
     "class_weight": ("balanced", "balanced"),
     "early_stopping_rounds": ("7", 7),
 }
+OF_NUMBERS = {"loss": ("huber", "huber")}
 
 
-def test_train_passes_every_option_on(folder):
-    assert GIVEN.keys() == MODEL.keys()
-    words = [word for n, (text, _) in GIVEN.items() for word in (f"--{n.replace('_', '-')}", text)]
-    words += ["--seed", "7", "--jobs", "1", "--valid-fraction", "0.2", "--eval-metric", "auc"]
-    said = done("train", "train.csv", "-t", "label", "-m", "m.sglb", "-q", *words)
-    stored = load("m.sglb").get_params()
-    for name, (_, value) in GIVEN.items():
+@pytest.mark.parametrize(
+    ("kind", "target", "given", "metric"),
+    [
+        (SGLBClassifier, "label", GIVEN, "auc"),
+        (SGLBRegressor, "number", GIVEN | OF_NUMBERS, "mae"),
+    ],
+)
+def test_train_passes_every_option_on(folder, kind, target, given, metric):
+    assert given.keys() >= MODEL.keys()
+    given = {name: value for name, value in given.items() if name in parameters(kind)}
+    words = [word for n, (text, _) in given.items() for word in (f"--{n.replace('_', '-')}", text)]
+    words += ["--seed", "7", "--jobs", "1", "--valid-fraction", "0.2", "--eval-metric", metric]
+    said = done("train", "train.csv", "-t", target, "-m", "m.sglb", "-q", *words)
+    model = load("m.sglb")
+    assert type(model) is kind
+    stored = model.get_params()
+    for name, (_, value) in given.items():
         assert (name, stored[name]) == (name, value)
         assert type(stored[name]) is type(value)
     assert stored["random_state"] == 7
-    assert "trees: auc " in said
+    assert f"trees: {metric} " in said
 
 
 def test_what_is_automatic_may_be_said(folder):

@@ -112,6 +112,8 @@ def test_train_takes_text_as_it_is_and_predict_reads_it_as_training_did(folder):
 def test_train_takes_numbers_as_names_when_told_and_reads_the_valid_table_alike(folder):
     write_shops("shops.csv")
     write_shops("valid.csv", 1, zips=("02139", "00501"))
+    with open("valid.csv", "a") as file:
+        file.write("s1,outside,02139,1.5\n")
     words = ["train", "shops.csv", "-t", "y", "-m", "m.sglb", *SMALL]
     done(*words, "--categorical", "zone", "--valid", "valid.csv")
     model = load("m.sglb")

@@ -83,7 +83,7 @@ def test_dates_may_be_missing(visits):
     assert done("predict", "m.sglb", "none.csv").count("\n") == 3
     (visits / "other.csv").write_text("size\n1\n")
     said = refused("predict", "m.sglb", "other.csv")
-    assert "the table has no column 'when.year', which the model needs" in said
+    assert "no column 'when.year' (the year of a column of dates 'when'), which the model" in said
 
 
 def test_only_parts_that_vary_are_made_and_stand_where_the_date_stood():

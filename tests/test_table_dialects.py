@@ -149,6 +149,16 @@ def test_quoted_text_may_hold_separators_quotes_and_lines(tmp_path):
     assert read(tmp_path, text)[0] == {"a": ['x, "y"\nz', "w;"], "b": [1, 2]}
 
 
+def test_lines_within_text_may_lie_anywhere_in_a_large_file(tmp_path):
+    found = read(tmp_path, "a,b\n" + '"first\nsecond",1\n' * 150_000)[0]
+    assert found["b"] == [1] * 150_000
+    assert set(found["a"]) == {"first\nsecond"}
+
+
+def test_empty_lines_are_no_rows(tmp_path):
+    assert read(tmp_path, "\na;b\n\n1,5;2\n\n\n2,5;3\n\n")[0] == {"a": [1.5, 2.5], "b": [2, 3]}
+
+
 def test_single_quotes_are_quotes_only_where_the_file_cannot_be_read_without(tmp_path):
     found, file = read(tmp_path, "a,b\n'x, y',1\n'z',2\n")
     assert found == {"a": ["x, y", "z"], "b": [1, 2]}

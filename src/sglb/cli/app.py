@@ -22,7 +22,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.add_typer(paper.app, name="paper")
+app.add_typer(paper.app, name="paper", short_help="Run the paper's experiments.")
 
 
 class Task(StrEnum):
@@ -34,11 +34,20 @@ class Task(StrEnum):
 
 
 Seed = Annotated[
-    int, typer.Option("--seed", "--random-state", min=0, help="Seed of everything random.")
+    int,
+    typer.Option(
+        "--seed", "--random-state", metavar="INTEGER", min=0, help="Seed of everything random."
+    ),
 ]
 Jobs = Annotated[
     int | None,
-    typer.Option("--jobs", "--n-jobs", help="Threads to use; all available unless given.", min=1),
+    typer.Option(
+        "--jobs",
+        "--n-jobs",
+        metavar="INTEGER",
+        min=1,
+        help="Threads to use; all available unless given.",
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 Quiet = Annotated[
@@ -92,7 +101,7 @@ Valid = Annotated[
 ]
 ValidFraction = Annotated[
     float | None,
-    typer.Option(help="Share of the rows kept for evaluation instead, say 0.2."),
+    typer.Option(metavar="NUMBER", help="Share of the rows kept for evaluation, say 0.2."),
 ]
 EvalMetric = Annotated[
     list[str] | None,

@@ -113,13 +113,8 @@ def read_alike(file: TableFile, order: Order, like: Table) -> Rows:
     table = file.read(text_columns(like), dates=bool(sources_of(names, file.header)))
     y, weight = _set_apart(file, table, order)
     features = select(add_parts(table, names), names, file.advice)
-    check_numbers(file, features, [name for name in names if _is_number(like, name)])
+    check_numbers(file, features, [name for name in names if name not in _categorical(order, like)])
     return Rows(features, y, weight)
-
-
-def _is_number(table: Table, name: str) -> bool:
-    kind = table.schema.field(name).type
-    return name not in text_columns(table) and not pa.types.is_dictionary(kind)
 
 
 def _set_apart(

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from sglb.tables.dates import described
 from sglb.tables.errors import TableError
 from sglb.tables.numbers import find_spoiler
 
@@ -52,5 +53,7 @@ def select(table: Table, names: Sequence[str], advice: str = "") -> Table:
     """Return the named columns in this order; `advice` ends the message that one is not there."""
     for name in names:
         if name not in table.column_names:
-            raise TableError(f"the table has no column {name!r}, which the model needs{advice}")
+            raise TableError(
+                f"the table has no column {described(name)}, which the model needs{advice}"
+            )
     return table.select(list(names))

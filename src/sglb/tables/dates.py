@@ -104,6 +104,13 @@ def sources_of(names: Sequence[str], columns: Sequence[str]) -> dict[str, str]:
     return found
 
 
+def described(name: str) -> str:
+    """Return a column's name and, if it may be a part of dates, what it would be made of."""
+    stem, _, part = name.rpartition(".")
+    made = f" (the {part} of a column of dates {stem!r})" if stem and part in PARTS else ""
+    return f"{name!r}{made}"
+
+
 def add_parts(table: Table, names: Sequence[str]) -> Table:
     """Add the parts of dates that `names` speaks of and the table does not hold."""
     for name, stem in sources_of(names, table.column_names).items():

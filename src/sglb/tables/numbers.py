@@ -123,11 +123,12 @@ def find_spoiler(column: Column, decimal: str = ".") -> Spoiler | None:
         pattern(decimal, other): f"--thousands '{other}'",
         pattern(decimal, "'"): '--thousands "\'"',
         pattern(decimal, " "): "--thousands ' '",
-        pattern(decimal, "\u00a0"): "--thousands '\u00a0'",
+        pattern(decimal, "\u00a0"): r"--thousands $'\u00a0'",
+        pattern(decimal, "\u202f"): r"--thousands $'\u202f'",
         pattern(other, None): f"--decimal '{other}'",
         pattern(other, decimal): f"--decimal '{other}' --thousands '{decimal}'",
     }
-    # The first spelling with which most values are numbers; a later one if it takes many more.
+    # The first spelling with which as many values as possible are numbers.
     shares = {expression: values.share(expression) for expression in spellings}
     best = max(shares.values())
     if best < MOSTLY:

@@ -1,5 +1,6 @@
 """Settings shared by all tests."""
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # Examples are the same in every run: a failure is a failure of the code, not of the day.
@@ -15,3 +16,29 @@ settings.load_profile("sglb")
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "wheel: builds wheels, a minute each; -m 'not wheel' skips")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """An empty folder to work in, but for the tables of `shell`."""
+    import shell
+
+    monkeypatch.chdir(tmp_path)
+    shell.write_tables()
+    return tmp_path
+
+
+@pytest.fixture
+def classifier(folder):
+    import shell
+
+    shell.train_classifier("m.sglb")
+    return folder / "m.sglb"
+
+
+@pytest.fixture
+def regressor(folder):
+    import shell
+
+    shell.train_regressor("r.sglb")
+    return folder / "r.sglb"

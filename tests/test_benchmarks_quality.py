@@ -309,7 +309,7 @@ class TestWorker:
         page = text()
         assert "| numbers | 78 × 3 | **" in page
         assert "| classes | 78 × 3 | **" in page
-        assert "- sglb on broken, seed 0: `exit code 1: sglb.tables.TableError:" in page
+        assert "- sglb on broken, seed 0: `exit code 1: sglb.tables.errors.TableError:" in page
         assert page.strip() in (tmp_path / "quality.md").read_text()
         assert str(tmp_path) not in page
         before = [json.loads(line) for line in kept.read_text().splitlines()]

@@ -9,7 +9,7 @@ import pyarrow.parquet
 import pytest
 
 from sglb import load, tables
-from test_cli import done, refused
+from shell import done, refused
 
 SMALL = ["--n-estimators", "30", "--max-depth", "3", "--jobs", "1", "--quiet"]
 

@@ -2,12 +2,17 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sglb.cli import paper
+from sglb.cli.help import GroupedCommand
 from sglb.cli.one_line import OneLineErrors
+from sglb.cli.options import MODEL, TABLE, chosen, with_options
+
+if TYPE_CHECKING:
+    from sglb.tables import Dialect
 
 app = typer.Typer(
     cls=OneLineErrors,
@@ -17,7 +22,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.add_typer(paper.app, name="paper")
+app.add_typer(paper.app, name="paper", short_help="Run the paper's experiments.")
 
 
 class Task(StrEnum):
@@ -28,22 +33,33 @@ class Task(StrEnum):
     regression = "regression"
 
 
-class SamplerName(StrEnum):
-    """The ways a chain may move."""
-
-    langevin = "langevin"
-    stochastic = "stochastic"
-    plain = "plain"
-
-
-Seed = Annotated[int, typer.Option(min=0, help="Seed of everything random.")]
+Seed = Annotated[
+    int,
+    typer.Option(
+        "--seed", "--random-state", metavar="INTEGER", min=0, help="Seed of everything random."
+    ),
+]
 Jobs = Annotated[
-    int | None, typer.Option(help="Threads to use; all available cores unless given.", min=1)
+    int | None,
+    typer.Option(
+        "--jobs",
+        "--n-jobs",
+        metavar="INTEGER",
+        min=1,
+        help="Threads to use; all available unless given.",
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
+Quiet = Annotated[
+    bool,
+    typer.Option("--quiet/--verbose", "-q/-v", help="Show neither progress nor list of columns."),
+]
 TablePath = Annotated[
-    Path, typer.Argument(metavar="TABLE", help="Table: .csv, .tsv, .csv.gz or .parquet.")
+    Path,
+    typer.Argument(
+        metavar="TABLE",
+        help="Table: .csv, .tsv, .csv.gz, .tsv.gz or .parquet; - is standard input.",
+    ),
 ]
 ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="Model file that train wrote.")]
 ModelOut = Annotated[
@@ -56,20 +72,28 @@ Weight = Annotated[
     str | None, typer.Option(metavar="COLUMN", help="Column with the weight of each row.")
 ]
 Drop = Annotated[
-    list[str] | None,
-    typer.Option(metavar="COLUMN", help="Column to leave out; may be given several times."),
+    list[str] | None, typer.Option(metavar="COLUMN", help="Column to leave out; repeatable.")
 ]
 Categorical = Annotated[
     list[str] | None,
     typer.Option(
         metavar="COLUMN",
-        help="Column of numbers that are names; may be given several times. Text always is.",
+        help="Column of numbers that are names; repeatable. Columns of text always are.",
+    ),
+]
+Dates = Annotated[
+    bool,
+    typer.Option(
+        "--dates",
+        help="Turn dates into numbers: year, month, day, weekday, hour ... as far as they vary. "
+        "predict and evaluate do the same with such a model.",
     ),
 ]
 TaskOption = Annotated[
     Task,
     typer.Option(
-        help="auto: text, true/false or at most 20 whole numbers are classes, all else regression."
+        help="auto: what --loss is for; else text, true/false or at most 20 whole numbers are "
+        "classes, all else is regression."
     ),
 ]
 Valid = Annotated[
@@ -77,28 +101,14 @@ Valid = Annotated[
 ]
 ValidFraction = Annotated[
     float | None,
-    typer.Option(help="Share of the rows kept for evaluation instead, say 0.2."),
+    typer.Option(metavar="NUMBER", help="Share of the rows kept for evaluation, say 0.2."),
 ]
-Loss = Annotated[str | None, typer.Option(help="Loss, for example logistic, sla, huber.")]
-Steps = Annotated[int | None, typer.Option("--n-estimators", min=1, help="Trees to train.")]
-LearningRate = Annotated[float | None, typer.Option(help="Size of a step; chosen unless given.")]
-Depth = Annotated[int | None, typer.Option(help="Splits on the way to a leaf.")]
-Bins = Annotated[int | None, typer.Option(help="Bins of a feature, 2 to 255.")]
-SamplerOption = Annotated[
-    SamplerName | None,
-    typer.Option(help="langevin (noise), stochastic (samples of rows) or plain boosting."),
-]
-Temperature = Annotated[
-    float | None, typer.Option(help="Langevin noise: 0 none, 1 the Bayesian posterior.")
-]
-ShrinkRate = Annotated[float | None, typer.Option(help="Langevin pull towards zero, gamma.")]
-Subsample = Annotated[float | None, typer.Option(help="Share of the rows behind each gradient.")]
-Rounds = Annotated[
-    int | None,
+EvalMetric = Annotated[
+    list[str] | None,
     typer.Option(
-        "--early-stopping-rounds",
-        min=1,
-        help="Stop after so many steps without gain.",
+        metavar="NAME",
+        help="Metric on the evaluation rows, for example logloss, auc, error, rmse, mae; "
+        "repeatable, the first decides when to stop. The loss unless given.",
     ),
 ]
 
@@ -123,7 +133,8 @@ def start(
         print(context.get_help())
 
 
-@app.command()
+@app.command(cls=GroupedCommand)
+@with_options(MODEL, TABLE)
 def train(
     table: TablePath,
     target: Target,
@@ -131,67 +142,64 @@ def train(
     task: TaskOption = Task.auto,
     valid: Valid = None,
     valid_fraction: ValidFraction = None,
+    eval_metric: EvalMetric = None,
     weight: Weight = None,
     drop: Drop = None,
     categorical: Categorical = None,
-    loss: Loss = None,
-    n_estimators: Steps = None,
-    learning_rate: LearningRate = None,
-    max_depth: Depth = None,
-    max_bins: Bins = None,
-    sampler: SamplerOption = None,
-    temperature: Temperature = None,
-    shrink_rate: ShrinkRate = None,
-    subsample: Subsample = None,
-    early_stopping_rounds: Rounds = None,
+    dates: Dates = False,
     seed: Seed = 0,
     jobs: Jobs = None,
     quiet: Quiet = False,
+    **given: Any,
 ) -> None:
-    """Train a model on a table and save it."""
+    """Train a model on a table and save it.
+
+    Rows are counted from 0 in all messages, without the row of names.
+    """
     from sglb.cli import train as room
 
-    given = {
-        "loss": loss,
-        "n_estimators": n_estimators,
-        "learning_rate": learning_rate,
-        "max_depth": max_depth,
-        "max_bins": max_bins,
-        "sampler": None if sampler is None else sampler.value,
-        "temperature": temperature,
-        "shrink_rate": shrink_rate,
-        "subsample": subsample,
-        "early_stopping_rounds": early_stopping_rounds,
-    }
-    room.train(
-        room.Order(
-            table,
-            target,
-            weight,
-            tuple(drop or ()),
-            tuple(categorical or ()),
-            task.value,
-            valid,
-            valid_fraction,
-        ),
-        {name: value for name, value in given.items() if value is not None},
-        model,
-        seed=seed,
-        n_jobs=jobs,
-        verbose=not quiet,
+    order = room.Order(
+        table,
+        target,
+        weight,
+        tuple(drop or ()),
+        tuple(categorical or ()),
+        task.value,
+        valid,
+        valid_fraction,
+        tuple(eval_metric or ()),
+        dates or bool(given["date_format"]),
+        _dialect(given),
     )
+    parameters = chosen(given, MODEL)
+    parameters |= {"random_state": seed, "n_jobs": jobs, "verbose": int(not quiet)}
+    room.train(order, parameters, model, verbose=not quiet)
 
 
-@app.command()
+@app.command(cls=GroupedCommand)
+@with_options(TABLE)
 def predict(
     model: ModelPath,
     table: TablePath,
     output: Annotated[
         Path,
         typer.Option(
-            "--output", "-o", metavar="FILE", help="Table to write: .csv, .tsv or .parquet."
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Table to write: .csv, .tsv or .parquet; - is CSV on standard output.",
         ),
-    ],
+    ] = Path("-"),
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Column of the table to write before the predictions, as it is; repeatable.",
+        ),
+    ] = None,
+    keep_all: Annotated[
+        bool, typer.Option("--keep-all", help="Write every column of the table.")
+    ] = False,
     proba: Annotated[
         bool, typer.Option("--proba", help="Add the probability of each class.")
     ] = False,
@@ -199,14 +207,25 @@ def predict(
         bool, typer.Option("--uncertainty", help="Add knowledge, data and total uncertainty.")
     ] = False,
     jobs: Jobs = None,
+    **given: Any,
 ) -> None:
     """Predict every row of a table and write the predictions."""
     from sglb.cli import apply
 
-    apply.predict(model, table, output, proba=proba, uncertainty=uncertainty, n_jobs=jobs)
+    apply.predict(
+        model,
+        table,
+        output,
+        _dialect(given),
+        keep=None if keep_all else (keep or []),
+        proba=proba,
+        uncertainty=uncertainty,
+        n_jobs=jobs,
+    )
 
 
-@app.command()
+@app.command(cls=GroupedCommand)
+@with_options(TABLE)
 def evaluate(
     model: ModelPath,
     table: TablePath,
@@ -214,11 +233,22 @@ def evaluate(
     weight: Weight = None,
     as_json: AsJson = False,
     jobs: Jobs = None,
+    **given: Any,
 ) -> None:
     """Print how well a model predicts a table with known labels."""
     from sglb.cli import apply
 
-    apply.evaluate(model, table, target, weight, as_json=as_json, n_jobs=jobs)
+    dialect = _dialect(given)
+    apply.evaluate(model, table, target, weight, dialect, as_json=as_json, n_jobs=jobs)
+
+
+def _dialect(given: dict[str, Any]) -> "Dialect":
+    """Return the spelling of tables that options state."""
+    from sglb.tables import Dialect
+
+    stated = chosen(given, TABLE)
+    missing, formats = stated.pop("missing", ()), stated.pop("date_format", ())
+    return Dialect(**stated, missing=tuple(missing), date_formats=tuple(formats))
 
 
 @app.command()

@@ -1,6 +1,7 @@
 """`sglb predict`, `evaluate` and `info`: what a saved model says, and what it is."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,21 +14,26 @@ from sglb.cli.reports import (
     metrics_of,
     plain_table,
     plain_value,
+    say_notes,
     top_features,
 )
+from sglb.cli.roles import check_numbers
 from sglb.errors import ModelFormatError
 from sglb.estimators import load
 from sglb.tables import (
+    STANDARD,
+    Dialect,
     Table,
     TableError,
+    TableFile,
     check_table_destination,
     column_values,
-    read_table,
     refuse_input,
     select,
     weight_values,
     write_table,
 )
+from sglb.tables.dates import add_parts, sources_of
 
 
 def load_model(path: Path, n_jobs: int | None = None) -> Any:
@@ -43,19 +49,26 @@ def load_model(path: Path, n_jobs: int | None = None) -> Any:
     return model if n_jobs is None else model.set_params(n_jobs=n_jobs)
 
 
-def read_for(model: Any, path: Path) -> Table:
-    """Read a table for a model: what was text in training is text again."""
+def read_for(model: Any, file: TableFile) -> Table:
+    """Read a table for a model: text is text again, and dates are in their parts again."""
     names, encoding = getattr(model, "feature_names_in_", None), model._model.encoding
-    if names is None or encoding is None:
-        return read_table(path)
-    return read_table(path, [str(name) for name in names[encoding.is_text]])
+    if names is None:
+        return file.read()
+    names = [str(name) for name in names]
+    text = [] if encoding is None else [names[j] for j in np.flatnonzero(encoding.is_text)]
+    table = file.read(text, dates=bool(sources_of(names, file.header)))
+    return add_parts(table, names)
 
 
-def features_of(model: Any, table: Table, aside: tuple[str | None, ...] = ()) -> Any:
+def features_of(model: Any, file: TableFile, table: Table, aside: Sequence[str | None] = ()) -> Any:
     """Return the columns the model was trained on, whatever else the table holds."""
     names = getattr(model, "feature_names_in_", None)
     if names is not None:
-        return select(table, list(names))
+        chosen = select(table, list(names), file.advice)
+        encoding = model._model.encoding
+        categorical = np.zeros(len(names), bool) if encoding is None else encoding.is_categorical
+        check_numbers(file, chosen, names[~categorical])
+        return chosen
     chosen = table.drop_columns([name for name in table.column_names if name in aside])
     if chosen.num_columns != model.n_features_in_:
         raise TableError(
@@ -73,18 +86,24 @@ def predict(
     model_path: Path,
     table_path: Path,
     output: Path,
+    dialect: Dialect,
     *,
+    keep: Sequence[str] | None,
     proba: bool,
     uncertainty: bool,
     n_jobs: int | None,
 ) -> None:
-    """Write the prediction of every row, one column or more."""
+    """Write the prediction of every row, one column or more; `keep` is None for all columns."""
     check_table_destination(output)
     refuse_input(output, model_path, table_path)
     model = load_model(model_path, n_jobs)
     if proba and not hasattr(model, "classes_"):
         raise ValueError("--proba needs a classifier; the model is a regressor")
-    rows = features_of(model, read_for(model, table_path))
+    file = TableFile(table_path, dialect)
+    table = read_for(model, file)
+    kept = kept_columns(file, keep)
+    rows = features_of(model, file, table, () if keep is None else keep)
+    say_notes(file)
     columns = {"prediction": pa.array(model.predict(rows))}
     if proba:
         for label, values in zip(model.classes_, model.predict_proba(rows).T, strict=True):
@@ -94,8 +113,27 @@ def predict(
         for name in ("knowledge", "data", "total"):
             if getattr(parts, name) is not None:
                 columns[name] = pa.array(getattr(parts, name))
+    for name in columns:
+        if name in kept:
+            raise TableError(f"column {name!r} cannot be kept: the output has one of that name")
+    columns = kept | columns
     write_table(pa.table(columns), output)
-    console().print(f"{output}: {len(columns['prediction']):,} rows, {', '.join(columns)}")
+    if output != STANDARD:
+        words = f"{output}: {len(columns['prediction']):,} rows, {', '.join(columns)}"
+        console(error=True).print(words)
+
+
+def kept_columns(file: TableFile, keep: Sequence[str] | None) -> dict[str, Any]:
+    """Return the columns to write again, as they stand in the file."""
+    for name in keep or ():
+        if name not in file.header:
+            known = ", ".join(repr(column) for column in file.header[:20])
+            raise TableError(f"no column {name!r} to keep; the table has {known}")
+    names = file.header if keep is None else list(dict.fromkeys(keep))
+    if not names:
+        return {}
+    written = file.as_written(names)
+    return {name: written.column(name) for name in names}
 
 
 def evaluate(
@@ -103,16 +141,22 @@ def evaluate(
     table_path: Path,
     target: str,
     weight: str | None,
+    dialect: Dialect,
     *,
     as_json: bool,
     n_jobs: int | None,
 ) -> None:
     """Print the metrics of a model on a table with known labels."""
     model = load_model(model_path, n_jobs)
-    table = read_for(model, table_path)
-    y = column_values(table, target, "target")
+    file = TableFile(table_path, dialect)
+    table = read_for(model, file)
+    y = column_values(table, target, "target", file.advice)
     weights = None if weight is None else weight_values(table, weight)
-    values = metrics_of(model, features_of(model, table, (target, weight)), y, weights)
+    rows = features_of(model, file, table, (target, weight))
+    say_notes(file)
+    if not y.size:
+        raise TableError(f"{file.name}: has no rows")
+    values = metrics_of(model, rows, y, weights)
     if as_json:
         print(json.dumps(plain_value({"rows": y.size, **values}), indent=2))
         return

@@ -1,11 +1,14 @@
 """Errors as one line: `error: what is wrong` on standard error, exit code 2, no traceback."""
 
+import os
 import sys
 import warnings
 from typing import Any, TextIO
 
 import typer
 from typer.core import TyperGroup
+
+from sglb.cli.wording import in_options
 
 # What bad input, files and parameters raise; anything else is a bug and keeps its traceback.
 EXPECTED = (OSError, ValueError, TypeError, ArithmeticError, ImportError)
@@ -23,7 +26,7 @@ def _show_warning(
     file: TextIO | None = None,
     line: str | None = None,
 ) -> None:
-    _complain("warning", str(message))
+    _complain("warning", in_options(str(message)))
 
 
 class OneLineErrors(TyperGroup):
@@ -39,6 +42,9 @@ class OneLineErrors(TyperGroup):
             except typer.Abort:
                 _complain("error", "interrupted")
                 sys.exit(130)
+            except BrokenPipeError:  # who reads standard output has seen enough, as `head` does
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+                sys.exit(1)
             except EXPECTED as error:
                 _complain("error", str(error) or type(error).__name__)
                 sys.exit(2)

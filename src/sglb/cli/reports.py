@@ -1,6 +1,7 @@
 """What the command line says of a model: its metrics on a table, and what it is."""
 
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,11 +11,19 @@ from rich.console import Console
 from rich.table import Table
 
 from sglb.metrics import METRICS
+from sglb.tables import TableFile
 
 
-def console(*, error: bool = False) -> Console:
-    """Return a console that prints names and paths as they are, without markup or wrapping."""
-    return Console(stderr=error, markup=False, highlight=False, emoji=False, soft_wrap=True)
+def console(*, error: bool = False, wrap: bool = False) -> Console:
+    """Return a console that prints names and paths as they are, without markup."""
+    return Console(stderr=error, markup=False, highlight=False, emoji=False, soft_wrap=not wrap)
+
+
+def say_notes(file: TableFile, more: Sequence[str] = ()) -> None:
+    """Print what had to be assumed about a file, once, on standard error."""
+    for note in [*file.notes, *more]:
+        print(f"note: {file.name}: {note}", file=sys.stderr)
+    file.notes.clear()
 
 
 def plain_table(*columns: str, title: str | None = None) -> Table:

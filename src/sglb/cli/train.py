@@ -1,7 +1,9 @@
 """`sglb train`: a table and its target column -> a model file."""
 
+import inspect
 import time
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -10,20 +12,32 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
-from sglb.cli.reports import console
+from sglb.cli.reports import console, say_notes
+from sglb.cli.roles import (
+    check_numbers,
+    column_notes,
+    refuse_dates,
+    roles_of,
+    roles_table,
+    why_text,
+)
+from sglb.cli.wording import flag, speaking_of_options
 from sglb.estimators import SGLBClassifier, SGLBRegressor
 from sglb.files import check_destination
+from sglb.losses import LOSSES
 from sglb.tables import (
+    STANDARD,
+    Dialect,
     Table,
     TableError,
+    TableFile,
     column_values,
-    read_names,
-    read_table,
     refuse_input,
     select,
     text_columns,
     weight_values,
 )
+from sglb.tables.dates import add_parts, sources_of, split_dates
 
 # More different whole numbers than this are taken for a quantity, not for classes.
 MOST_CLASSES = 20
@@ -35,12 +49,27 @@ class Order:
 
     table: Path
     target: str
-    weight: str | None
-    drop: tuple[str, ...]
-    categorical: tuple[str, ...]
-    task: str
-    valid: Path | None
-    valid_fraction: float | None
+    weight: str | None = None
+    drop: tuple[str, ...] = ()
+    categorical: tuple[str, ...] = ()
+    task: str = "auto"
+    valid: Path | None = None
+    valid_fraction: float | None = None
+    eval_metric: tuple[str, ...] = ()
+    dates: bool = False
+    dialect: Dialect = field(default_factory=Dialect)
+
+    def check(self, parameters: dict[str, Any]) -> None:
+        """Reject what contradicts itself, before any work."""
+        if self.valid is not None and self.valid_fraction is not None:
+            raise ValueError("--valid and --valid-fraction exclude one another")
+        if self.table == self.valid == STANDARD:
+            raise ValueError("--valid cannot be standard input, too")
+        unwatched = self.valid is None and self.valid_fraction is None
+        if "early_stopping_rounds" in parameters and unwatched:
+            raise ValueError("--early-stopping-rounds needs --valid or --valid-fraction")
+        if self.eval_metric and unwatched:
+            raise ValueError("--eval-metric needs --valid or --valid-fraction")
 
 
 @dataclass(frozen=True)
@@ -57,31 +86,53 @@ class Rows:
         return Rows(self.X.take(rows), self.y[rows], weight)
 
 
-def read_rows(path: Path, order: Order, like: Table | None = None) -> Rows:
-    """Read a table and set its target and weight apart; columns and text are those of `like`."""
-    table = (
-        read_names(path, order.categorical)
-        if like is None
-        else read_table(path, text_columns(like))
-    )
-    features = None if like is None else like.column_names
-    y = column_values(table, order.target, "target")
+def read_training(file: TableFile, order: Order) -> tuple[Rows, Table, dict[str, list[str]]]:
+    """Read the rows to learn from; return the table and the parts of its dates besides."""
+    table = file.read_names(order.categorical, dates=order.dates)
+    y, weight = _set_apart(file, table, order)
+    for name in order.drop:
+        if name not in table.column_names:
+            raise TableError(f"no column {name!r} to drop")
+    aside = {order.target, order.weight, *order.drop}
+    features = table.select([name for name in table.column_names if name not in aside])
+    parts: dict[str, list[str]] = {}
+    if order.dates:
+        features, parts = split_dates(features)
+    refuse_dates(features)
+    for name in order.categorical:
+        if name not in features.column_names:
+            raise TableError(f"no feature column {name!r} to take as categorical")
+    if not features.num_columns:
+        raise TableError(f"{file.name}: no columns are left to learn from")
+    return Rows(features, y, weight), table, parts
+
+
+def read_alike(file: TableFile, order: Order, like: Table) -> Rows:
+    """Read other rows of a table: columns, text and parts of dates are those of `like`."""
+    names = like.column_names
+    table = file.read(text_columns(like), dates=bool(sources_of(names, file.header)))
+    y, weight = _set_apart(file, table, order)
+    features = select(add_parts(table, names), names, file.advice)
+    check_numbers(file, features, [name for name in names if name not in _categorical(order, like)])
+    return Rows(features, y, weight)
+
+
+def _set_apart(
+    file: TableFile, table: Table, order: Order
+) -> tuple[NDArray[Any], NDArray[np.float64] | None]:
+    """Return target and weight of a table."""
+    y = column_values(table, order.target, "target", file.advice)
     weight = None if order.weight is None else weight_values(table, order.weight)
     if not y.size:
-        raise TableError(f"{path}: has no rows")
-    if features is None:
-        for name in order.drop:
-            if name not in table.column_names:
-                raise TableError(f"no column {name!r} to drop")
-        aside = {order.target, order.weight, *order.drop}
-        features = [name for name in table.column_names if name not in aside]
-        if not features:
-            raise TableError(f"{path}: no columns are left to learn from")
-    return Rows(select(table, features), y, weight)
+        raise TableError(f"{file.name}: has no rows")
+    return y, weight
 
 
-def guess_task(y: NDArray[Any]) -> tuple[str, str]:
-    """Return the task a target column looks like, and why."""
+def guess_task(y: NDArray[Any], loss: str | None = None) -> tuple[str, str]:
+    """Return the task that a loss is for or, without one, that a target looks like, and why."""
+    if loss in LOSSES:
+        task = "regression" if LOSSES[loss].task == "regression" else "classification"
+        return task, f"--loss {loss}"
     if y.dtype.kind in "Ub":
         return "classification", "text labels" if y.dtype.kind == "U" else "true/false labels"
     values = np.unique(y)
@@ -107,59 +158,95 @@ def split(rows: Rows, fraction: float, task: str, seed: int) -> tuple[Rows, Rows
 
 def _categorical(order: Order, X: Table) -> list[str]:
     """Return the columns that are categorical: text and what the order names."""
-    for name in order.categorical:
-        if name not in X.column_names:
-            raise TableError(f"no feature column {name!r} to take as categorical")
     named = {*order.categorical, *text_columns(X)}
     named |= {field.name for field in X.schema if pa.types.is_dictionary(field.type)}
     return [name for name in X.column_names if name in named]
 
 
-def train(
-    order: Order,
-    parameters: dict[str, Any],
-    destination: Path,
-    *,
-    seed: int,
-    n_jobs: int | None,
-    verbose: bool,
+def make_model(task: str, parameters: dict[str, Any]) -> Any:
+    """Return the estimator of a task; reject parameters that it does not have."""
+    kind = SGLBClassifier if task == "classification" else SGLBRegressor
+    for name in parameters:
+        if name not in inspect.signature(kind).parameters:
+            raise ValueError(f"{flag(name)} has no effect in a {task} task; --task decides")
+    return kind(**parameters)
+
+
+def show_columns(
+    file: TableFile, table: Table, order: Order, parts: dict[str, list[str]], quiet: bool
 ) -> None:
+    """Print what is made of each column, and what seems odd about them."""
+    roles = roles_of(
+        table,
+        target=order.target,
+        weight=order.weight,
+        drop=order.drop,
+        categorical=order.categorical,
+        dates=parts,
+    )
+    if not quiet:
+        console(wrap=True).print(roles_table(roles))
+    say_notes(file, column_notes(file, table, roles))
+
+
+def train(order: Order, parameters: dict[str, Any], destination: Path, *, verbose: bool) -> None:
     """Train a model as ordered and write it to `destination`."""
+    if destination == STANDARD:
+        raise ValueError("--model needs the name of a file: a model is not written to a terminal")
     check_destination(destination)
     refuse_input(destination, order.table, order.valid)
-    if order.valid is not None and order.valid_fraction is not None:
-        raise ValueError("--valid and --valid-fraction exclude one another")
-    unwatched = order.valid is None and order.valid_fraction is None
-    if "early_stopping_rounds" in parameters and unwatched:
-        raise ValueError("--early-stopping-rounds needs --valid or --valid-fraction")
+    order.check(parameters)
     out = console()
-    rows = read_rows(order.table, order)
-    task, reason = guess_task(rows.y) if order.task == "auto" else (order.task, "as asked")
-    out.print(f"{order.table}: {rows.y.size:,} rows, {rows.X.num_columns:,} features")
+    file = TableFile(order.table, order.dialect)
+    rows, table, parts = read_training(file, order)
+    loss = parameters.get("loss")
+    task, reason = guess_task(rows.y, loss) if order.task == "auto" else (order.task, "as asked")
+    spelling = f" ({file.spelling})" if file.spelling else ""
+    n_rows, n_features = rows.y.size, rows.X.num_columns
+    features = "feature" if n_features == 1 else "features"
+    out.print(f"{file.name}: {n_rows:,} rows, {n_features:,} {features}{spelling}")
+    show_columns(file, table, order, parts, quiet=not verbose)
     out.print(f"task: {task} ({reason})")
     if task == "regression" and rows.y.dtype.kind == "U":
-        raise ValueError(f"target column {order.target!r} holds text: regression needs numbers")
+        why = why_text(table.column(order.target), file.dialect.decimal)
+        words = f": it {why}" if why else ""
+        raise ValueError(
+            f"regression needs numbers, target column {order.target!r} holds text{words}"
+        )
     held = None
     if order.valid is not None:
-        held = read_rows(order.valid, order, rows.X)
+        other = TableFile(order.valid, order.dialect)
+        held = read_alike(other, order, rows.X)
+        say_notes(other)
     elif order.valid_fraction is not None:
-        rows, held = split(rows, order.valid_fraction, task, seed)
+        rows, held = split(rows, order.valid_fraction, task, parameters["random_state"])
     if order.categorical:
         parameters = parameters | {"categorical_features": _categorical(order, rows.X)}
-    kind = SGLBClassifier if task == "classification" else SGLBRegressor
-    model = kind(random_state=seed, n_jobs=n_jobs, verbose=int(verbose), **parameters)
     started = time.perf_counter()
-    evaluation = None
-    if held is not None:
-        evaluation = [(held.X, held.y) if held.weight is None else (held.X, held.y, held.weight)]
-    model.fit(rows.X, rows.y, sample_weight=rows.weight, eval_set=evaluation)
+    with speaking_of_options():
+        model = fit(make_model(task, parameters), rows, held, order.eval_metric)
     seconds = time.perf_counter() - started
     model.save(destination)
     out.print(f"trained {model.n_iter_:,} trees in {seconds:.1f} s")
     if held is not None:
+        metric = order.eval_metric[0] if order.eval_metric else "loss"
         out.print(
-            f"best after {model.best_iteration_:,} trees: loss {model.best_score_:.6g}"
+            f"best after {model.best_iteration_:,} trees: {metric} {model.best_score_:.6g}"
             f" on {held.y.size:,} evaluation rows"
         )
     size = destination.stat().st_size
     out.print(f"saved {destination} ({size / 1e3:,.0f} kB)")
+
+
+def fit(model: Any, rows: Rows, held: Rows | None, metrics: Sequence[str]) -> Any:
+    """Fit an estimator to rows and evaluate it on those that were held out."""
+    if held is None:
+        return model.fit(rows.X, rows.y, sample_weight=rows.weight)
+    evaluation = (held.X, held.y) if held.weight is None else (held.X, held.y, held.weight)
+    return model.fit(
+        rows.X,
+        rows.y,
+        sample_weight=rows.weight,
+        eval_set=[evaluation],
+        eval_metric=list(metrics) or None,
+    )

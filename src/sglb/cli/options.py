@@ -1,0 +1,215 @@
+"""The options that commands share, each stated once: its flag, its type and its help.
+
+`with_options` gives a command the options of a group; it receives what was typed by name, None for
+the others. An option of the group MODEL has the name of the estimator's parameter it is passed to.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from typing import Annotated, Any, TypeVar
+
+import typer
+
+Command = TypeVar("Command", bound=Callable[..., None])
+Group = Mapping[str, Any]  # name of the parameter -> annotated type
+
+
+class SamplerName(StrEnum):
+    """The ways a chain may move."""
+
+    langevin = "langevin"
+    stochastic = "stochastic"
+    plain = "plain"
+
+
+class LeafMethod(StrEnum):
+    """The ways to compute leaf values."""
+
+    auto = "auto"
+    gradient = "gradient"
+    newton = "newton"
+
+
+class Start(StrEnum):
+    """Where a chain may begin."""
+
+    auto = "auto"
+    zero = "zero"
+    mean = "mean"
+
+
+class ClassWeight(StrEnum):
+    """The ways to weight classes."""
+
+    balanced = "balanced"
+
+
+def _number(text: str) -> float | int | str:
+    """Parse "auto", a whole number or a fraction."""
+    if text == "auto":
+        return text
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        return float(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is neither a number nor auto") from None
+
+
+def _whole(text: str) -> int | str:
+    """Parse "auto" or a whole number."""
+    value = _number(text)
+    if isinstance(value, float):
+        raise typer.BadParameter(f"{text!r} is neither a whole number nor auto")
+    return value
+
+
+def _real(text: str) -> float | str:
+    """Parse "auto" or a number."""
+    value = _number(text)
+    return value if isinstance(value, str) else float(value)
+
+
+def _option(kind: Any, panel: str, help_text: str, *flags: str, **more: Any) -> Any:
+    """Return the annotated type of an option that need not be given."""
+    words = {int: "INTEGER", float: "NUMBER", str: "NAME"}
+    if kind in words:
+        more = {"metavar": words[kind]} | more
+    return Annotated[
+        kind | None, typer.Option(*flags, help=help_text, rich_help_panel=panel, **more)
+    ]
+
+
+def _auto(parser: Callable[[str], Any], help_text: str) -> Any:
+    """Return an option of the model that takes a number or "auto"."""
+    metavar = "INTEGER" if parser is _whole else "NUMBER"
+    return Annotated[
+        Any,
+        typer.Option(parser=parser, metavar=metavar, help=help_text, rich_help_panel="Model"),
+    ]
+
+
+MODEL: Group = {
+    "loss": _option(
+        str,
+        "Model",
+        "Classes: logistic, softmax, sla (the 0-1 loss, smoothed), savage. Numbers: squared "
+        "(mean), absolute (median), quantile, huber, poisson (counts), cauchy, welsch. The default "
+        "is logistic, softmax or squared.",
+    ),
+    "n_estimators": _option(int, "Model", "Trees to train; 1000 unless given.", min=1),
+    "learning_rate": _auto(_real, "Size of a step; auto follows from rows, trees and loss."),
+    "max_depth": _auto(_whole, "Splits on the way to a leaf, 1 to 16; auto is 6 or 8."),
+    "max_bins": _auto(_whole, "Bins of a column of numbers, 2 to 255; auto is 64 or 254."),
+    "sampler": _option(
+        SamplerName,
+        "Model",
+        "langevin adds noise to gradients, stochastic draws rows, plain does neither.",
+    ),
+    "temperature": _auto(
+        _real,
+        "Langevin noise. Low temperatures, the default, are for accuracy. 0 is no noise. 1 samples "
+        "a Bayesian posterior in the long run, but a single chain of the default length is far "
+        "from mixed: its predictions are worse, and its uncertainty should not be trusted yet.",
+    ),
+    "shrink_rate": _auto(_real, "Langevin pull of the model towards its start (gamma)."),
+    "subsample": _option(float, "Model", "Share of the rows behind each gradient, up to 1."),
+    "structure_sample": _auto(
+        _number,
+        "Rows that a tree's structure is searched on: a whole number, or a share such as 0.5.",
+    ),
+    "random_strength": _option(float, "Model", "Noise on the scores of splits; 0 unless given."),
+    "leaf_method": _option(
+        LeafMethod, "Model", "gradient is the paper's; auto is newton for convex losses."
+    ),
+    "leaf_steps": _auto(_whole, "Newton steps in the leaves of each tree."),
+    "l2_regularization": _auto(_real, "Added to the weight of each leaf."),
+    "init": _option(Start, "Model", "Start at zero or, as auto does, at the best constant (mean)."),
+    "class_weight": _option(
+        ClassWeight, "Model", "balanced gives every class the same weight in total."
+    ),
+    "early_stopping_rounds": _option(
+        int, "Model", "Stop after this many trees without gain on the evaluation rows.", min=1
+    ),
+}
+
+READING = "Reading text files (detected unless given)"
+
+TABLE: Group = {
+    "separator": _option(
+        str,
+        READING,
+        "What separates columns: ',', ';', '|', tab or any other character.",
+        metavar="CHARACTER",
+    ),
+    "decimal": _option(
+        str,
+        READING,
+        "Decimal sign of numbers, '.' or ','. Never detected where commas separate columns.",
+        metavar="CHARACTER",
+    ),
+    "thousands": _option(
+        str,
+        READING,
+        "What separates the thousands of numbers. Detected with decimal commas only.",
+        metavar="CHARACTER",
+    ),
+    "quote": _option(
+        str,
+        READING,
+        "What stands around text that holds separators, '\"' or \"'\"; none for nothing.",
+        metavar="CHARACTER",
+    ),
+    "encoding": _option(str, READING, "Encoding, for example utf-8, cp1252, latin-1 or utf-16."),
+    "missing": _option(
+        list[str],
+        READING,
+        "Value that stands for a missing one, besides '', NA, N/A, NaN and null; repeatable.",
+        metavar="VALUE",
+    ),
+    "date_format": _option(
+        list[str],
+        READING,
+        "Spelling of dates besides 2024-12-31 and 31.12.2024, for example %m/%d/%Y; repeatable.",
+        metavar="FORMAT",
+    ),
+}
+
+# Parameters of the estimators that are options of another name, or none.
+ELSEWHERE = {
+    "categorical_features": "--categorical",
+    "random_state": "--seed",
+    "n_jobs": "--jobs",
+    "verbose": "--quiet",
+}
+
+
+def with_options(*groups: Group) -> Callable[[Command], Command]:
+    """Give a command that takes `**given` the options of some groups instead."""
+
+    def decorate(command: Command) -> Command:
+        signature = inspect.signature(command)
+        named = [
+            parameter
+            for parameter in signature.parameters.values()
+            if parameter.kind is not inspect.Parameter.VAR_KEYWORD
+        ]
+        hints = {name: hint for group in groups for name, hint in group.items()}
+        more = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=hint)
+            for name, hint in hints.items()
+        ]
+        command.__signature__ = signature.replace(parameters=[*named, *more])  # type: ignore[attr-defined]
+        command.__annotations__ = command.__annotations__ | hints
+        return command
+
+    return decorate
+
+
+def chosen(given: Mapping[str, Any], group: Group) -> dict[str, Any]:
+    """Return the options of a group that were given, enumerations by their values."""
+    values = {name: given[name] for name in group if given.get(name) is not None}
+    return {n: v.value if isinstance(v, StrEnum) else v for n, v in values.items()}

@@ -1,0 +1,50 @@
+"""Messages of the library in the words of the command line: --max-depth 99, not max_depth=99."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sglb.cli.options import ELSEWHERE, MODEL
+
+
+def flag(parameter: str) -> str:
+    """Return the option behind a parameter of the estimators."""
+    return ELSEWHERE.get(parameter, f"--{parameter.replace('_', '-')}")
+
+
+QUOTES = ("'", '"')
+PARAMETERS = sorted([*MODEL, *ELSEWHERE, "eval_metric"], key=len, reverse=True)
+_ASSIGNED = re.compile(rf"\b({'|'.join(PARAMETERS)})=('[^']*'|\"[^\"]*\"|[^\s,;:()]+)")
+# Parameters that are English words, too, are options only where they have a value.
+_NAMED = re.compile(rf"\b({'|'.join(name for name in PARAMETERS if '_' in name)})\b")
+_OTHERS = {
+    r"\bSGLBRegressor\b": "--task regression",
+    r"\bSGLBClassifier\b": "--task classification",
+    r"\beval_set\[0\]": "evaluation rows",
+    r"\bsample_weight\b": "--weight",
+    r"^X contains": "the table contains",
+}
+
+
+def in_options(message: str) -> str:
+    """Return a message of the library that names options instead of parameters."""
+
+    def assigned(match: re.Match[str]) -> str:
+        value = match[2]
+        bare = value[1:-1] if value[0] in QUOTES else value
+        return f"{flag(match[1])} {bare}"
+
+    message = _ASSIGNED.sub(assigned, message)
+    message = _NAMED.sub(lambda match: flag(match[1]), message)
+    for expression, words in _OTHERS.items():
+        message = re.sub(expression, words, message)
+    return message
+
+
+@contextmanager
+def speaking_of_options() -> Iterator[None]:
+    """Let the errors of the library name options."""
+    try:
+        yield
+    except (ValueError, TypeError, ArithmeticError) as error:
+        raise ValueError(in_options(str(error))) from error

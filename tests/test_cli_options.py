@@ -1,0 +1,171 @@
+"""One table of options: each is a parameter of the estimators, and errors speak of options."""
+
+import inspect
+
+import pytest
+from typer.main import get_command
+
+from sglb import SGLBClassifier, SGLBRegressor, load
+from sglb.cli.app import app
+from sglb.cli.options import ELSEWHERE, MODEL, TABLE
+from sglb.cli.wording import in_options
+from sglb.tables import Dialect
+from shell import SMALL, done, refused, sglb
+
+
+def parameters(kind):
+    return {name for name in inspect.signature(kind).parameters if name != "self"}
+
+
+def options(command):
+    found = get_command(app).commands[command].params
+    return {flag for parameter in found for flag in parameter.opts}
+
+
+def test_every_parameter_of_the_estimators_is_an_option():
+    assert parameters(SGLBClassifier) | parameters(SGLBRegressor) == {*MODEL, *ELSEWHERE}
+    assert {f"--{name.replace('_', '-')}" for name in MODEL} <= options("train")
+    assert set(ELSEWHERE.values()) <= options("train")
+
+
+@pytest.mark.parametrize("command", ["train", "predict", "evaluate"])
+def test_every_command_that_reads_a_table_has_the_options_of_its_spelling(command):
+    assert {f"--{name.replace('_', '-')}" for name in TABLE} <= options(command)
+    fields = {name.removesuffix("s") for name in Dialect.__dataclass_fields__}
+    assert {name.removesuffix("s") for name in TABLE} == fields
+
+
+GIVEN = {
+    "loss": ("savage", "savage"),
+    "n_estimators": ("12", 12),
+    "learning_rate": ("0.2", 0.2),
+    "max_depth": ("2", 2),
+    "max_bins": ("9", 9),
+    "sampler": ("langevin", "langevin"),
+    "temperature": ("0.01", 0.01),
+    "shrink_rate": ("0", 0.0),
+    "subsample": ("0.5", 0.5),
+    "structure_sample": ("150", 150),
+    "random_strength": ("0.1", 0.1),
+    "leaf_method": ("gradient", "gradient"),
+    "leaf_steps": ("1", 1),
+    "l2_regularization": ("2", 2.0),
+    "init": ("zero", "zero"),
+    "class_weight": ("balanced", "balanced"),
+    "early_stopping_rounds": ("7", 7),
+}
+OF_NUMBERS = {"loss": ("huber", "huber")}
+
+
+@pytest.mark.parametrize(
+    ("kind", "target", "given", "metric"),
+    [
+        (SGLBClassifier, "label", GIVEN, "auc"),
+        (SGLBRegressor, "number", GIVEN | OF_NUMBERS, "mae"),
+    ],
+)
+def test_train_passes_every_option_on(folder, kind, target, given, metric):
+    assert given.keys() >= MODEL.keys()
+    given = {name: value for name, value in given.items() if name in parameters(kind)}
+    words = [word for n, (text, _) in given.items() for word in (f"--{n.replace('_', '-')}", text)]
+    words += ["--seed", "7", "--jobs", "1", "--valid-fraction", "0.2", "--eval-metric", metric]
+    said = done("train", "train.csv", "-t", target, "-m", "m.sglb", "-q", *words)
+    model = load("m.sglb")
+    assert type(model) is kind
+    stored = model.get_params()
+    for name, (_, value) in given.items():
+        assert (name, stored[name]) == (name, value)
+        assert type(stored[name]) is type(value)
+    assert stored["random_state"] == 7
+    assert f"trees: {metric} " in said
+
+
+def test_what_is_automatic_may_be_said(folder):
+    names = ["learning-rate", "max-depth", "max-bins", "temperature", "leaf-steps", "leaf-method"]
+    words = [word for name in names for word in (f"--{name}", "auto")]
+    done("train", "train.csv", "-t", "label", "-m", "m.sglb", "-q", *words, "--n-estimators", 2)
+    assert load("m.sglb").get_params()["temperature"] == "auto"
+
+
+def test_a_share_of_the_rows_is_a_fraction_and_a_number_of_them_is_whole(folder):
+    common = ["train", "train.csv", "-t", "label", "-m", "m.sglb", *SMALL]
+    done(*common, "--structure-sample", "0.5")
+    assert load("m.sglb").structure_sample == 0.5
+
+
+def write_counts(folder):
+    rows = [f"{row},{row % 4}" for row in range(40)]
+    (folder / "counts.csv").write_text("\n".join(["a,y", *rows]) + "\n")
+
+
+def test_the_loss_decides_the_task(folder):
+    write_counts(folder)
+    common = ["train", "counts.csv", "-t", "y", "-m", "m.sglb", *SMALL]
+    assert "task: regression (--loss poisson)" in done(*common, "--loss", "poisson")
+    assert "task: classification (4 different whole numbers)" in done(*common)
+    said = done(*common[:3], "a", *common[4:], "--loss", "softmax", "--n-estimators", 2)
+    assert "task: classification (--loss softmax)" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ["--loss", "poisson", "--task", "classification"],
+            "error: --loss poisson is for numbers; use --task regression",
+        ),
+        (
+            ["--loss", "logistic", "--task", "regression"],
+            "error: --loss logistic is for classes; use --task classification",
+        ),
+        (["--loss", "savage"], "use --loss softmax"),
+        (["--task", "regression", "--class-weight", "balanced"], "--class-weight has no effect in"),
+        (["--leaf-method", "gradient", "--leaf-steps", "3"], "--leaf-steps 3 needs --leaf-method"),
+        (
+            ["--sampler", "plain", "--temperature", "1"],
+            "--temperature 1.0 has no effect: --sampler",
+        ),
+        (
+            ["--valid-fraction", "0.2", "--eval-metric", "best"],
+            "--eval-metric best is not a metric",
+        ),
+        (["--eval-metric", "auc"], "--eval-metric needs --valid or --valid-fraction"),
+        (["--max-depth", "2.5"], "'2.5' is neither a whole number nor auto"),
+        (["--learning-rate", "fast"], "'fast' is neither a number nor auto"),
+        (["--init", "nowhere"], "Invalid value for '--init'"),
+        (["--separator", "::"], "--separator must be one character"),
+    ],
+)
+def test_errors_speak_of_options(folder, words, said):
+    write_counts(folder)
+    found = refused("train", "counts.csv", "-t", "y", "-m", "m.sglb", *SMALL, *words)
+    assert said in found
+    for word in ("SGLB", "=", "_"):
+        assert word not in found
+
+
+@pytest.mark.filterwarnings("default")
+def test_warnings_speak_of_options(folder):
+    rows = [f"{row},{1000 + row},{row % 2}" for row in range(40)]
+    (folder / "t.csv").write_text("\n".join(["a,w,y", *rows]) + "\n")
+    result = sglb("train", "t.csv", "-t", "y", "-m", "m.sglb", "--weight", "w", *SMALL)
+    assert result.exit_code == 0
+    assert "warning: --weight holds whole numbers" in result.stderr
+
+
+def test_words_that_are_not_parameters_stay():
+    message = "the loss gives NaN there; the subsample and init are fine, learning_rate is not"
+    assert in_options(message) == message.replace("learning_rate", "--learning-rate")
+
+
+def test_the_help_of_temperature_promises_no_more_than_there_is():
+    said = " ".join(done("train", "--help").split())
+    assert "Low temperatures, the default, are for accuracy" in said
+    assert "its uncertainty should not be trusted yet" in said
+
+
+@pytest.mark.parametrize("command", ["train", "predict", "evaluate"])
+def test_the_help_fits_80_columns_and_groups_options(command):
+    said = done(command, "--help")
+    assert max(map(len, said.splitlines())) <= 80
+    assert "Reading text files (detected unless given):" in said

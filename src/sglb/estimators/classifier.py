@@ -49,7 +49,8 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
     class_weight : None, "balanced", or a dict from label to weight.
     early_stopping_rounds : steps without improvement on the last evaluation set before stopping.
     random_state : seed; the same seed gives the same model for any n_jobs.
-    n_jobs : threads; None or -1 is all available cores.
+    n_jobs : threads; None or -1 is all available cores, by the affinity and OMP_NUM_THREADS of the
+        moment and the CPU quota of the last second.
     verbose : 1 shows progress.
 
     Attributes

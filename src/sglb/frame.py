@@ -8,6 +8,7 @@ welcome.
 """
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -20,6 +21,7 @@ from sklearn.utils.validation import validate_data
 from sglb import _core
 from sglb.columns import Columns
 from sglb.labels import LabelColumn, of_array, of_objects, of_series
+from sglb.layouts import KnownLayout
 
 Array = NDArray[Any]
 Mask = NDArray[np.bool_]
@@ -32,6 +34,7 @@ DATE_ADVICE = (
     "year, the month or the day of the week"
 )
 
+NAMES = "feature_names_in_"  # of an estimator whose columns have names
 READY_DTYPES = frozenset(np.dtype(kind) for kind in ("?", *"bhilBHIL", "f", "d"))
 
 
@@ -57,30 +60,56 @@ class Features:
 
 
 def read_features(
-    estimator: Any, X: Any, *, reset: bool, categorical: Any = None, n_threads: int = 1
+    estimator: Any,
+    X: Any,
+    *,
+    reset: bool,
+    categorical: Any = None,
+    n_threads: int = 1,
+    layout: KnownLayout | None = None,
 ) -> Features:
     """Return X as numbers and labels.
 
     `categorical` says which columns are categorical: "from_dtype" (text and categories), names,
     places, a mask over the columns, or None. With `reset` (in fit) the estimator learns number and
-    names of the features and X needs a row; otherwise both must be the same as in fit.
+    names of the features and X needs a row; otherwise both must be the same as in fit. `layout`
+    is what a fitted model knows of the frames that it has read so far.
     """
     if not reset and categorical is None and _is_ready(estimator, X):
-        _refuse_infinity(X, range(X.shape[1]), n_threads)
+        _refuse_infinity(X, str, n_threads)
         return Features(np.asarray(X), (), np.zeros(X.shape[1], dtype=bool))
-    frame = _as_frame(X)
-    if frame is None:
+    parts = None if layout is None else layout.read(X)
+    if parts is not None:
+        features = Features(*parts)
+    elif (frame := _as_frame(X)) is None:
         features = _read_array(estimator, X, reset, categorical)
     else:
         features = _read_frame(estimator, frame, reset, categorical, n_threads)
+        if layout is not None and frame.to_native() is X and hasattr(estimator, NAMES):
+            _learn_layout(layout, X, frame, features.is_categorical)
     if isinstance(features.values, Columns):  # are in order, see _numbers()
         return features
     values = _readable(features.values)
-    names = getattr(estimator, "feature_names_in_", None)
-    places = np.flatnonzero(~features.is_categorical)
-    columns = places if names is None else [repr(names[place]) for place in places]
-    _refuse_infinity(values, columns, n_threads)
+    _refuse_infinity(values, lambda place: _name_of(place, estimator, features), n_threads)
     return Features(values, features.labels, features.is_categorical)
+
+
+def _name_of(number: int, estimator: Any, features: Features) -> str:
+    """Return what a numeric column is called in messages: its name, or its place without names."""
+    place = int(np.flatnonzero(~features.is_categorical)[number])
+    names = getattr(estimator, NAMES, None)
+    return str(place) if names is None else repr(names[place])
+
+
+def _learn_layout(layout: KnownLayout, X: Any, frame: Any, is_categorical: Mask) -> None:
+    """Remember a frame that was in order for its column types, whatever values it holds."""
+    import narwhals as nw
+
+    for dtype, as_labels in zip(frame.schema.values(), is_categorical, strict=True):
+        is_plain = dtype.is_integer() or dtype.is_float() or dtype == nw.Boolean
+        if not is_plain and not (as_labels and dtype in (nw.String, nw.Categorical, nw.Enum)):
+            return
+    layout.learn(X, list(frame.columns), is_categorical)
 
 
 def _checks(reset: bool) -> dict[str, Any]:
@@ -102,7 +131,7 @@ def _is_ready(estimator: Any, X: Any) -> bool:
         and X.dtype in READY_DTYPES
         and X.flags.aligned
         and X.shape[1] == estimator.n_features_in_
-        and not hasattr(estimator, "feature_names_in_")  # else scikit-learn warns of names missing
+        and not hasattr(estimator, NAMES)  # else scikit-learn warns of names missing
     )
 
 
@@ -284,10 +313,14 @@ def _numbers(frame: Any, series: list[Any], n_threads: int) -> Array | Columns:
     dtypes = [np.dtype(np.float64)] if not series else []
     for one in series:
         column = _column(one)
-        _refuse_infinity(_readable(column[:, None]), [repr(one.name)], n_threads)
+        _refuse_infinity(_readable(column[:, None]), partial(_series_name, one), n_threads)
         dtypes.append(column.dtype)
     readers = [partial(_column, one) for one in series]
     return Columns(len(frame), readers, _readable_dtype(np.result_type(*dtypes)))
+
+
+def _series_name(series: Any, _: int) -> str:
+    return repr(series.name)
 
 
 def _is_plain(dtype: Any) -> bool:
@@ -312,7 +345,7 @@ def _column(series: Any) -> Array:
 
 def _check_names(estimator: Any, X: Any, names: list[Any], *, reset: bool) -> None:
     """Learn or compare feature names by scikit-learn's rule; say which column is out of place."""
-    expected = list(getattr(estimator, "feature_names_in_", ()))
+    expected = list(getattr(estimator, NAMES, ()))
     try:
         validate_data(estimator, X, reset=reset, skip_check_array=True)
     except ValueError as error:
@@ -340,11 +373,11 @@ def _readable_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return dtype
 
 
-def _refuse_infinity(values: Array, columns: Any, n_threads: int) -> None:
-    """Refuse infinite values, naming the first one's column and row."""
+def _refuse_infinity(values: Array, name_of: Callable[[int], str], n_threads: int) -> None:
+    """Reject infinite values, naming the first one's column (as `name_of` calls it) and row."""
     if values.dtype.kind != "f":
         return
     place = _core.first_infinity(values, n_threads)
     if place >= 0:
         row, column = divmod(place, values.shape[1])
-        raise ValueError(f"X contains infinity in column {columns[column]}, row {row}")
+        raise ValueError(f"X contains infinity in column {name_of(column)}, row {row}")

@@ -31,7 +31,7 @@ from sglb.ensemble import Ensemble, States
 from sglb.estimators.evaluation import EvalSets, Given, list_sets
 from sglb.estimators.residuals import LastScores, predicts_means, residual_variance
 from sglb.estimators.rows import Rows, encode_rows, warn_of_multiplicities
-from sglb.frame import Features, Mask, read_features
+from sglb.frame import Features, read_features
 from sglb.losses import Loss
 from sglb.losses.links import Link
 from sglb.losses.minimisers import spread
@@ -219,10 +219,12 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
                 "an eval_set=[(X, y)] or X_val= and y_val="
             )
         sets = []
-        mask = rows.features.is_categorical
+        mask, threads = rows.features.is_categorical, n_threads(self.n_jobs)
         for place, one in enumerate(given):
             try:
-                features = self._read_like(one.X, mask)
+                features = read_features(
+                    self, one.X, reset=False, categorical=mask, n_threads=threads
+                )
                 if not len(features):
                     raise ValueError("there are no rows")
                 target = self._same_target(one.y, len(features), rows.classes)
@@ -304,15 +306,13 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
             check_is_fitted(self)
         return self._model
 
-    def _read(self, X: Any) -> Features:
+    def _read(self, X: Any, threads: int) -> Features:
         """Read rows to predict."""
-        encoding = self._fitted().encoding
-        return self._read_like(X, None if encoding is None else encoding.is_categorical)
-
-    def _read_like(self, X: Any, mask: Mask | None) -> Features:
-        """Read other rows of the table that fit has seen, its categorical columns by a mask."""
-        threads = n_threads(self.n_jobs)
-        return read_features(self, X, reset=False, categorical=mask, n_threads=threads)
+        model = self._fitted()
+        mask = None if model.encoding is None else model.encoding.is_categorical
+        return read_features(
+            self, X, reset=False, categorical=mask, n_threads=threads, layout=model.layout
+        )
 
     def _compute(
         self, X: Any, kernel: Callable[[Array, int], tuple[Floats, ...]]
@@ -321,8 +321,8 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
 
         Rows with categorical columns are encoded, and computed, block by block.
         """
-        features, threads = self._read(X), n_threads(self.n_jobs)
-        encoding = self._model.encoding
+        threads = n_threads(self.n_jobs)
+        features, encoding = self._read(X, threads), self._model.encoding
         if encoding is None:
             return kernel(features.matrix(), threads)
         blocks = encoding.blocks(features, threads)
@@ -391,7 +391,8 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
 
     def staged_predict_raw(self, X: Any) -> Iterator[Floats]:
         """Yield the raw scores of the chain after each step."""
-        features, threads = self._read(X), n_threads(self.n_jobs)
+        threads = n_threads(self.n_jobs)
+        features = self._read(X, threads)
         ensemble, encoding = self._model.ensemble, self._model.encoding
         if encoding is None:
             yield from map(user_shape, ensemble.staged(features.matrix(), threads))

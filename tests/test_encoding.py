@@ -340,6 +340,9 @@ def test_every_way_to_predict_agrees(name):
     table = pd.DataFrame([unseen], columns=TABLE.columns)
     expected = model.predict_proba(table) if hasattr(model, "classes_") else model.predict(table)
     np.testing.assert_array_equal(row(unseen), expected[0])
+    for wrong in (unseen[:4], [*unseen, 1]):
+        with pytest.raises(ValueError, match=f"must be 5 values, .*; it has {len(wrong)}"):
+            row(wrong)
     assert model.n_features_in_ == 5
     assert model.feature_names_in_.tolist() == list(TABLE.columns)
     assert model.feature_importances_.shape == (5,)

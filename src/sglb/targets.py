@@ -55,14 +55,15 @@ def _as_numbers(vector: Array, name: str) -> Floats:
         raise ValueError(f"{name} is of type {vector.dtype}; {DATE_ADVICE}")
     if vector.dtype.kind in "OUS":
         for row, value in enumerate(vector.tolist()):
-            if not _is_number(value):
+            if not is_number(value):
                 advice = f"; {DATE_ADVICE}" if isinstance(value, DATES) else ""
                 raise ValueError(f"{name} must be numbers; row {row} is {value!r}{advice}")
     # Fields of packed records are copied.
     return np.require(vector, dtype=np.float64, requirements=["C", "A"])
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
+    """Whether a value is a number; NumPy would take text and dates for one, too."""
     if isinstance(value, (str, bytes, *DATES)):
         return False
     try:

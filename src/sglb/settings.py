@@ -78,6 +78,10 @@ FRACTION = real("a number in (0, 1]", lambda v: 0 < v <= 1)
 SHARE = Rule("a float in (0, 1]", lambda v: not isinstance(v, Integral) and FRACTION.holds(v))
 
 RULES: Mapping[str, Rule] = {
+    "loss": Rule(
+        "the name of a loss or an object with methods loss(y, raw) and gradient(y, raw)",
+        lambda v: v is not None,
+    ),
     "n_estimators": whole(1),
     "learning_rate": AUTO | POSITIVE,
     "max_depth": AUTO | whole(1, 16),
@@ -104,11 +108,22 @@ RULES: Mapping[str, Rule] = {
 }
 
 
+# What may be an object of the user's own, which a model file does not hold: it is None there.
+NOT_IN_FILES = ("loss", "sampler")
+
+
 def check_parameters(parameters: Mapping[str, Any]) -> None:
-    """Refuse the first parameter that is not what it may be."""
+    """Reject the first parameter whose value is not allowed."""
     for name, rule in RULES.items():
-        if name in parameters and not rule.holds(parameters[name]):
-            raise ValueError(f"{name}={parameters[name]!r} is not allowed; use {rule.allowed}")
+        if name not in parameters or rule.holds(parameters[name]):
+            continue
+        value, advice = parameters[name], ""
+        if value is None and name in NOT_IN_FILES:
+            advice = (
+                f". If this model was read from a file: a file does not hold a {name} of your own;"
+                f" call set_params({name}=...) before fit"
+            )
+        raise ValueError(f"{name}={value!r} is not allowed; use {rule.allowed}{advice}")
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from sglb.callbacks import (
     user_shape,
 )
 from sglb.ensemble import Ensemble, States
+from sglb.estimators.constructor import check_names
 from sglb.estimators.evaluation import EvalSets, Given, list_sets
 from sglb.estimators.one_row import row_reader
 from sglb.estimators.residuals import LastScores, predicts_means, residual_variance
@@ -54,6 +55,12 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
 
     _kind: ClassVar[Kind]
     _model: Model
+
+    def __new__(cls, *arguments: Any, **parameters: Any) -> Self:
+        """Reject an unknown parameter, with the nearest name there is."""
+        check_names(cls, parameters)
+        new: Self = super().__new__(cls)
+        return new
 
     def __init__(
         self,

@@ -8,6 +8,7 @@ from sklearn.base import RegressorMixin
 from sglb.estimators.base import Array, ChainEstimator, Floats
 from sglb.losses import Loss, get_loss
 from sglb.losses.links import IDENTITY, Link
+from sglb.samplers import Sampler
 from sglb.uncertainty import Uncertainty, of_means, of_moments
 
 
@@ -20,6 +21,53 @@ class SGLBRegressor(RegressorMixin, ChainEstimator):  # type: ignore[misc]
     """
 
     _kind = "regressor"
+
+    def __init__(
+        self,
+        *,
+        loss: Any = "squared",
+        n_estimators: int = 1000,
+        learning_rate: float | str = "auto",
+        max_depth: int | str = "auto",
+        max_bins: int | str = "auto",
+        sampler: str | Sampler = "langevin",
+        temperature: float | str = "auto",
+        shrink_rate: float | str = "auto",
+        subsample: float = 1.0,
+        structure_sample: float | str = "auto",
+        random_strength: float = 0.0,
+        leaf_method: str = "auto",
+        leaf_steps: int | str = "auto",
+        l2_regularization: float | str = "auto",
+        init: str = "auto",
+        categorical_features: Any = "from_dtype",
+        early_stopping_rounds: int | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            loss=loss,
+            n_estimators=n_estimators,
+            learning_rate=learning_rate,
+            max_depth=max_depth,
+            max_bins=max_bins,
+            sampler=sampler,
+            temperature=temperature,
+            shrink_rate=shrink_rate,
+            subsample=subsample,
+            structure_sample=structure_sample,
+            random_strength=random_strength,
+            leaf_method=leaf_method,
+            leaf_steps=leaf_steps,
+            l2_regularization=l2_regularization,
+            init=init,
+            categorical_features=categorical_features,
+            early_stopping_rounds=early_stopping_rounds,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
 
     def _choose_loss(self, classes: Array | None) -> Loss:
         # By its name: softmax cannot be made without classes.

@@ -390,6 +390,74 @@ def test_a_column_of_numbers_that_became_text_is_refused_by_name():
     assert spelled(reader.read_all(pl.DataFrame({"a": [1], "b": [3]})).labels[0]) == ["3"]
 
 
+SPELLED = [["1.5", "2"], ["-3", " 4e1 "], ["0", ".5"]]
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        np.array(SPELLED),
+        np.array(SPELLED).astype("S"),
+        np.array(SPELLED, dtype=object),
+        SPELLED,
+        np.array([[1.0, "2"], [2.0, None]], dtype=object),
+        np.array([["Rom", "2"], ["Bern", "3"]]),  # NumPy made text of all
+    ],
+    ids=["text", "bytes", "objects", "lists", "beside numbers", "beside text"],
+)
+def test_an_array_of_numbers_as_text_is_rejected_with_advice(table):
+    with pytest.raises(
+        ValueError, match=r"column [01] holds numbers as text, .*astype\(float\), or"
+    ):
+        read(table)
+    assert words(table, [0, 1])[1][0].strip() == "2"
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        [["Rom", "2"], ["Bern", "3"]],  # few numbers among objects
+        np.array([["007"], ["012"]]),
+        np.array([["1"], ["2"], ["x"]]),
+        np.array([["nan"], ["inf"]]),
+        np.array([["1_0"], ["٣"]]),
+    ],
+)
+def test_text_that_may_be_codes_is_categorical(table):
+    assert len(words(table)) == len(table[0])
+
+
+def spelled_frames(column):
+    yield pd.DataFrame({"x": column, "n": range(len(column))})
+    yield pd.DataFrame({"x": pd.Series(column, dtype=object), "n": range(len(column))})
+    yield pl.DataFrame({"x": column, "n": range(len(column))})
+    yield pa.table({"x": column, "n": range(len(column))})
+
+
+def test_a_column_of_many_numbers_as_text_becomes_categories_with_a_warning():
+    column = [str(0.5 * number) for number in range(40)]
+    column[3] = None
+    for frame in spelled_frames(column):
+        with pytest.warns(UserWarning, match=r"numbers as text .*: 'x'; convert") as caught:
+            SGLBRegressor(n_estimators=1).fit(frame, np.arange(40))
+        assert [warning.filename for warning in caught] == [__file__]
+        # Named, it is meant; prediction says nothing.
+        model = SGLBRegressor(n_estimators=1, categorical_features=["x"])
+        model.fit(frame, np.arange(40)).predict(frame)
+    objects = np.array([[text, "town"] for text in column], dtype=object)
+    with pytest.warns(UserWarning, match=r"numbers as text .*: 0; convert"):
+        read(objects)
+
+
+def test_few_numbers_as_text_codes_and_categories_are_no_warning():
+    few = [str(number % 31) for number in range(40)]
+    codes = [f"{number:03}" for number in range(40)]
+    for frame in (*spelled_frames(few), *spelled_frames(codes)):
+        assert len(words(frame)) == 1
+    many = pl.DataFrame({"x": pl.Series(map(str, range(40)), dtype=pl.Categorical)})
+    assert len(words(many)) == len(words(many.to_pandas())) == 1
+
+
 def test_rows_are_taken_with_their_labels():
     features = Reader().fit(TEXT_TABLES["arrow text"]).features_.take(np.array([0, 3]))
     assert features.matrix().tolist() == [[1], [4]]

@@ -20,7 +20,14 @@ from sklearn.utils.validation import validate_data
 
 from sglb import _core
 from sglb.columns import Columns
-from sglb.labels import LabelColumn, of_array, of_objects, of_series
+from sglb.labels import (
+    LabelColumn,
+    of_array,
+    of_objects,
+    of_series,
+    reject_numbers,
+    warn_of_numbers,
+)
 from sglb.layouts import KnownLayout
 
 Array = NDArray[Any]
@@ -166,8 +173,8 @@ def _read_array(estimator: Any, X: Any, reset: bool, categorical: Any) -> Featur
         mask = _chosen(categorical, None, np.zeros(values.shape[1], dtype=bool))
         if not mask.any():
             return Features(values, (), mask)
-        labels = tuple(of_array(values[:, place]) for place in np.flatnonzero(mask))
-        return Features(values[:, ~mask], labels, mask)
+        numbers = tuple(of_array(values[:, place]) for place in np.flatnonzero(mask))
+        return Features(values[:, ~mask], numbers, mask)
     validate_data(estimator, X, reset=reset, skip_check_array=True)
     is_text = np.array([_holds_text(X[:, place]) for place in range(X.shape[1])], dtype=bool)
     mask = _chosen(categorical, None, is_text)
@@ -180,8 +187,15 @@ def _read_array(estimator: Any, X: Any, reset: bool, categorical: Any) -> Featur
         ensure_min_features=0 if mask.any() else 1,
         **_checks(reset),
     )
-    labels = tuple(of_objects(X[:, place], place) for place in np.flatnonzero(mask).tolist())
-    return Features(checked, labels, mask)
+    labels = {place: of_objects(X[:, place], place) for place in np.flatnonzero(mask).tolist()}
+    if reset and _is_from_dtype(categorical):
+        reject_numbers(labels, each=X.dtype.kind != "O")
+        warn_of_numbers(labels)
+    return Features(checked, tuple(labels.values()), mask)
+
+
+def _is_from_dtype(categorical: Any) -> bool:
+    return isinstance(categorical, str) and categorical == "from_dtype"
 
 
 def _refuse_dates(X: Any) -> None:
@@ -236,8 +250,17 @@ def _read_frame(
         **_checks(reset),
     )
     values = _numbers(frame, numeric, n_threads)
-    labels = tuple(_labels(columns[place]) for place in np.flatnonzero(mask))
-    return Features(values, labels, mask)
+    labels = {place: _labels(columns[place]) for place in np.flatnonzero(mask).tolist()}
+    if reset and _is_from_dtype(categorical):
+        warn_of_numbers({names[p]: labels[p] for p in labels if not _is_category(columns[p])})
+    return Features(values, tuple(labels.values()), mask)
+
+
+def _is_category(series: Any) -> bool:
+    """Whether a column is of a type that says that its values are categories."""
+    import narwhals as nw
+
+    return series.dtype in (nw.Categorical, nw.Enum)
 
 
 def _is_text(series: Any) -> bool:
@@ -275,7 +298,7 @@ def _chosen(categorical: Any, names: list[Any] | None, is_text: Mask) -> Mask:
     """Return which columns `categorical` stands for."""
     if categorical is None:
         return np.zeros_like(is_text)
-    if isinstance(categorical, str) and categorical == "from_dtype":
+    if _is_from_dtype(categorical):
         return is_text
     given = np.asarray(categorical)
     if given.dtype == bool:

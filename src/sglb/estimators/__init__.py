@@ -5,10 +5,11 @@ from pathlib import Path
 from sglb import archive
 from sglb.errors import ModelFormatError
 from sglb.estimators.classifier import SGLBClassifier
+from sglb.estimators.expected_failures import sklearn_expected_failed_checks
 from sglb.estimators.regressor import SGLBRegressor
 from sglb.settings import check_parameters
 
-__all__ = ["SGLBClassifier", "SGLBRegressor", "load"]
+__all__ = ["SGLBClassifier", "SGLBRegressor", "load", "sklearn_expected_failed_checks"]
 
 
 def load(path: str | Path) -> SGLBClassifier | SGLBRegressor:

@@ -262,9 +262,9 @@ def test_text_that_is_not_said_to_be_categorical_is_refused_with_advice(kind, sp
     ("spec", "message"),
     [
         (["city"], r"categorical_features names 'city', but the columns of X are: \['x', 'town'\]"),
-        ([2], "categorical_features names column 2; X has 2 columns"),
+        ([2], "categorical_features names column 2, but X has 2 columns"),
         ([-1], "categorical_features names column -1"),
-        ([True], r"mask of shape \(1,\); X has 2 columns"),
+        ([True], r"mask of shape \(1,\), but X has 2 columns"),
     ],
 )
 def test_categorical_columns_that_are_not_there_are_refused_by_name(spec, message):
@@ -359,7 +359,7 @@ def test_an_array_of_dates_is_refused_with_advice(dtype):
     dates = np.arange(6).reshape(3, 2).astype(dtype)
     fitted = Reader().fit(np.ones((3, 2)))
     for look in (read, fitted.read):
-        with pytest.raises(ValueError, match=r"^X is of type \w+64\[.*give numbers instead"):
+        with pytest.raises(ValueError, match=r"^X is of type \w+64\[.*use numbers instead"):
             look(dates)
 
 
@@ -370,7 +370,9 @@ def test_dates_among_objects_are_refused_by_column():
 
 
 def test_a_column_of_lists_is_refused_by_name():
-    with pytest.raises(ValueError, match=r"column 'a' is of type .*: neither numbers nor text"):
+    with pytest.raises(
+        ValueError, match=r"column 'a' is of type .*, which is neither a number nor text"
+    ):
         read(pl.DataFrame({"a": [[1], [2, 3]]}))
     table = np.empty((2, 1), dtype=object)
     table[:, 0] = [["x"], ["y"]]
@@ -378,8 +380,8 @@ def test_a_column_of_lists_is_refused_by_name():
         read(table, [0])
 
 
-def test_objects_that_are_no_numbers_are_refused_by_name():
-    with pytest.raises(ValueError, match="column 'a' holds what is no number"):
+def test_objects_that_are_not_numbers_are_rejected_by_name():
+    with pytest.raises(ValueError, match="column 'a' holds a value that is not a number"):
         read(pd.DataFrame({"a": [1, {}]}, dtype=object))
 
 
@@ -481,7 +483,7 @@ def test_numbers_beside_categories_are_not_widened():
     ids=["pandas", "arrow"],
 )
 def test_duplicate_column_names_are_refused_and_named(table):
-    with pytest.raises(ValueError, match=r"unique; more than once: \['a'\]"):
+    with pytest.raises(ValueError, match=r"unique; these occur more than once: \['a'\]"):
         read(table)
 
 

@@ -2,9 +2,8 @@
 
 The first room on the data's way and the only one that knows what a dataframe is. A table becomes a
 numeric array and, column by column, labels of the categorical columns. Arrays of numbers pass
-through untouched: the kernels read float32, float64, integers and booleans of any stride. What
-is neither is refused with the first column or row at fault named; NaN in X is a missing value and
-welcome.
+through untouched: the kernels read float32, float64, integers and booleans of any stride. All else
+is rejected, and the message names the first column or row at fault. NaN in X is a missing value.
 """
 
 from collections import Counter
@@ -36,9 +35,10 @@ Mask = NDArray[np.bool_]
 NAME_IT = (
     "name it in categorical_features, leave that at 'from_dtype', or encode the column as numbers"
 )
+AS_IN_FIT = "it held numbers in fit: convert it to numbers"
 DATE_ADVICE = (
-    "dates and times are not read: give numbers instead, for example the days since a date, the "
-    "year, the month or the day of the week"
+    "dates and times are not supported: use numbers instead, for example the days since a date, "
+    "the year, the month or the day of the week"
 )
 
 NAMES = "feature_names_in_"  # of an estimator whose columns have names
@@ -83,7 +83,7 @@ def read_features(
     is what a fitted model knows of the frames that it has read so far.
     """
     if not reset and categorical is None and _is_ready(estimator, X):
-        _refuse_infinity(X, str, n_threads)
+        _reject_infinity(X, str, n_threads)
         return Features(np.asarray(X), (), np.zeros(X.shape[1], dtype=bool))
     parts = None if layout is None else layout.read(X)
     if parts is not None:
@@ -97,7 +97,7 @@ def read_features(
     if isinstance(features.values, Columns):  # are in order, see _numbers()
         return features
     values = _readable(features.values)
-    _refuse_infinity(values, lambda place: _name_of(place, estimator, features), n_threads)
+    _reject_infinity(values, lambda place: _name_of(place, estimator, features), n_threads)
     return Features(values, features.labels, features.is_categorical)
 
 
@@ -158,7 +158,9 @@ def _as_frame(X: Any) -> Any:
         names = getattr(X, "column_names", None)  # an Arrow table; other frames have .columns
         counts = Counter(list(X.columns) if names is None else names)
         twice = [name for name, count in counts.items() if count > 1]
-        raise ValueError(f"column names must be unique; more than once: {twice}") from error
+        raise ValueError(
+            f"column names must be unique; these occur more than once: {twice}"
+        ) from error
     if isinstance(frame, nw.LazyFrame):
         return frame.collect()
     return frame if isinstance(frame, nw.DataFrame) else None
@@ -167,7 +169,7 @@ def _as_frame(X: Any) -> Any:
 def _read_array(estimator: Any, X: Any, reset: bool, categorical: Any) -> Features:
     """Read an array or nested lists: numbers as they are, objects and text column by column."""
     X = keep_objects(X)
-    _refuse_dates(X)
+    _reject_dates(X)
     if not (isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OUS"):
         values = _readable(validate_data(estimator, X, reset=reset, **_checks(reset)))
         mask = _chosen(categorical, None, np.zeros(values.shape[1], dtype=bool))
@@ -179,7 +181,7 @@ def _read_array(estimator: Any, X: Any, reset: bool, categorical: Any) -> Featur
     is_text = np.array([_holds_text(X[:, place]) for place in range(X.shape[1])], dtype=bool)
     mask = _chosen(categorical, None, is_text)
     for place in np.flatnonzero(is_text & ~mask):
-        raise ValueError(f"column {place} holds text, not numbers; {NAME_IT}")
+        raise ValueError(f"column {place} holds text, not numbers; {_text_advice(reset)}")
     checked = check_array(
         np.empty((len(X), 0)) if mask.all() else X[:, ~mask],
         input_name="X",
@@ -198,8 +200,13 @@ def _is_from_dtype(categorical: Any) -> bool:
     return isinstance(categorical, str) and categorical == "from_dtype"
 
 
-def _refuse_dates(X: Any) -> None:
-    """Refuse an array of dates: its numbers depend on its unit."""
+def _text_advice(reset: bool) -> str:
+    """Return what to do about text where numbers are expected."""
+    return NAME_IT if reset else AS_IN_FIT
+
+
+def _reject_dates(X: Any) -> None:
+    """Reject an array of dates, because its numbers depend on its unit."""
     if isinstance(X, np.ndarray) and X.dtype.kind in "mM":
         raise ValueError(f"X is of type {X.dtype}; {DATE_ADVICE}")
 
@@ -239,7 +246,8 @@ def _read_frame(
         column = columns[place]
         if column.null_count() < len(column):  # without any value it is as good as numbers
             raise ValueError(
-                f"column {names[place]!r} is of type {column.dtype}, not a number; {NAME_IT}"
+                f"column {names[place]!r} is of type {column.dtype}, not a number; "
+                f"{_text_advice(reset)}"
             )
     numeric = [column for column, skip in zip(columns, mask, strict=True) if not skip]
     check_array(  # all that is left to check is the shape
@@ -264,7 +272,7 @@ def _is_category(series: Any) -> bool:
 
 
 def _is_text(series: Any) -> bool:
-    """Whether a column is text or categories; refuse what is neither that nor numbers."""
+    """Whether a column is text or categories; reject a column that is neither text nor numbers."""
     import narwhals as nw
 
     dtype = series.dtype
@@ -278,7 +286,9 @@ def _is_text(series: Any) -> bool:
         raise ValueError(f"column {series.name!r} is of type {dtype}; {DATE_ADVICE}")
     if series.null_count() == len(series):
         return False
-    raise ValueError(f"column {series.name!r} is of type {dtype}: neither numbers nor text")
+    raise ValueError(
+        f"column {series.name!r} is of type {dtype}, which is neither a number nor text"
+    )
 
 
 def _labels(series: Any) -> LabelColumn:
@@ -304,7 +314,7 @@ def _chosen(categorical: Any, names: list[Any] | None, is_text: Mask) -> Mask:
     if given.dtype == bool:
         if given.shape != is_text.shape:
             raise ValueError(
-                f"categorical_features is a mask of shape {given.shape}; X has {len(is_text)} "
+                f"categorical_features is a mask of shape {given.shape}, but X has {len(is_text)} "
                 "columns"
             )
         return given
@@ -322,7 +332,10 @@ def _place_of(one: Any, names: list[Any] | None, n_columns: int) -> int:
             raise ValueError(f"categorical_features names {one!r}, but the columns of X are: {has}")
         return names.index(one)
     if not isinstance(one, int) or not 0 <= one < n_columns:
-        raise ValueError(f"categorical_features names column {one!r}; X has {n_columns} columns")
+        raise ValueError(
+            f"categorical_features names column {one!r}, but X has {n_columns} columns, counted "
+            "from 0"
+        )
     return one
 
 
@@ -336,7 +349,7 @@ def _numbers(frame: Any, series: list[Any], n_threads: int) -> Array | Columns:
     dtypes = [np.dtype(np.float64)] if not series else []
     for one in series:
         column = _column(one)
-        _refuse_infinity(_readable(column[:, None]), partial(_series_name, one), n_threads)
+        _reject_infinity(_readable(column[:, None]), partial(_series_name, one), n_threads)
         dtypes.append(column.dtype)
     readers = [partial(_column, one) for one in series]
     return Columns(len(frame), readers, _readable_dtype(np.result_type(*dtypes)))
@@ -361,7 +374,9 @@ def _column(series: Any) -> Array:
             floats = series.cast(nw.Float64).to_numpy()
             values = np.asarray(floats, dtype=np.float64)
         except (TypeError, ValueError) as error:
-            raise ValueError(f"column {series.name!r} holds what is no number: {error}") from error
+            raise ValueError(
+                f"column {series.name!r} holds a value that is not a number: {error}"
+            ) from error
     small = series.dtype in (nw.Boolean, nw.Int8, nw.Int16, nw.UInt8, nw.UInt16)
     return values.astype(np.float32) if small and values.dtype.kind == "f" else values
 
@@ -396,7 +411,7 @@ def _readable_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return dtype
 
 
-def _refuse_infinity(values: Array, name_of: Callable[[int], str], n_threads: int) -> None:
+def _reject_infinity(values: Array, name_of: Callable[[int], str], n_threads: int) -> None:
     """Reject infinite values, naming the first one's column (as `name_of` calls it) and row."""
     if values.dtype.kind != "f":
         return

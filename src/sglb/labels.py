@@ -66,7 +66,7 @@ def label_of(value: Any) -> str | None:
         return value.decode(errors="backslashreplace")
     if isinstance(value, date | time | timedelta):
         raise ValueError(
-            f"{value!r} is a date or time: give numbers instead, for example the days since a date"
+            f"{value!r} is a date or time; use numbers instead, for example the days since a date"
         )
     return str(value)
 

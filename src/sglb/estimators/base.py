@@ -223,8 +223,8 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
         """Read the evaluation sets: features, target and weight of each."""
         if self.early_stopping_rounds is not None and not given:
             raise ValueError(
-                f"early_stopping_rounds={self.early_stopping_rounds} needs rows to watch: give fit "
-                "an eval_set=[(X, y)] or X_val= and y_val="
+                f"early_stopping_rounds={self.early_stopping_rounds} needs an evaluation set: "
+                "pass eval_set=[(X, y)], or X_val and y_val, to fit"
             )
         sets = []
         mask, threads = rows.features.is_categorical, n_threads(self.n_jobs)
@@ -234,7 +234,7 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
                     self, one.X, reset=False, categorical=mask, n_threads=threads
                 )
                 if not len(features):
-                    raise ValueError("there are no rows")
+                    raise ValueError("X has no rows")
                 target = self._same_target(one.y, len(features), rows.classes)
             except ValueError as error:
                 raise ValueError(f"eval_set[{place}]: {error}") from error

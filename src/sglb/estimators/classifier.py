@@ -150,7 +150,7 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
         place = {label: number for number, label in enumerate(known)}
         unknown = [label for label in labels.tolist() if label not in place]
         if unknown:
-            raise ValueError(f"y has labels that training has not: {unknown}")
+            raise ValueError(f"y has labels that do not occur in the training rows: {unknown}")
         return np.array([place[label] for label in labels.tolist()], dtype=np.float64)[index]
 
     def _row_weight(
@@ -172,7 +172,7 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
         spec = ("logistic" if n_classes <= 2 else "softmax") if by_classes else self.loss
         loss = get_loss(spec, n_classes=n_classes)
         if loss.task == "regression":
-            raise ValueError(f"loss={loss.name!r} is for numbers; use SGLBRegressor")
+            raise ValueError(f"loss={loss.name!r} is for regression; use SGLBRegressor")
         if loss.n_outputs == 1 and n_classes > 2:
             raise ValueError(
                 f"Only binary classification is supported. loss={loss.name!r} has one output and y "
@@ -180,7 +180,8 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
             )
         if loss.n_outputs > 1 and loss.n_outputs != max(n_classes, 2):
             raise ValueError(
-                f"loss={loss.name!r} has {loss.n_outputs} outputs and y has {n_classes} classes"
+                f"loss={loss.name!r} has {loss.n_outputs} outputs, but y has {n_classes} classes; "
+                "it needs one output for each class"
             )
         return loss
 
@@ -199,8 +200,8 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
             return np.ones((len(raw), 1))
         if self.loss_ is None:
             raise ValueError(
-                "the model file does not hold its own loss, so there are no probabilities; "
-                "decision_function gives the raw scores"
+                "this model was read from a file, which does not hold a loss of your own, so there "
+                "are no probabilities; use decision_function for the raw scores"
             )
         link = self._core_link()
         if link is not None:

@@ -74,7 +74,7 @@ class SGLBRegressor(RegressorMixin, ChainEstimator):  # type: ignore[misc]
         loss = None if self.loss == "softmax" else get_loss(self.loss)
         if loss is None or loss.task != "regression":
             name = self.loss if loss is None else loss.name
-            raise ValueError(f"loss={name!r} is for classes; use SGLBClassifier")
+            raise ValueError(f"loss={name!r} is for classification; use SGLBClassifier")
         return loss
 
     def _answer(self, raw: Floats) -> Floats:

@@ -108,7 +108,7 @@ def check_loss(loss: object, y: Floats) -> LossReport:
     """Examine a loss (a name, a Loss or any object with `loss` and `gradient`) at targets y.
 
     Up to 32 rows are drawn from y, in equal steps of its order, and repeated as often as needed:
-    the loss must treat rows alike. Raises TypeError for an object that is no loss and ValueError
+    the loss must treat rows alike. Raises TypeError for an object that is not a loss and ValueError
     for targets outside its domain; whatever else is wrong with the loss is in the report.
     """
     y = np.array(y, dtype=np.float64).reshape(-1)

@@ -387,8 +387,12 @@ def test_objects_that_are_not_numbers_are_rejected_by_name():
 
 def test_a_column_of_numbers_that_became_text_is_refused_by_name():
     reader = Reader().fit(pd.DataFrame({"a": [1.0, 2.0], "b": ["x", "y"]}))
-    with pytest.raises(ValueError, match="column 'a' is of type String"):
+    advice = "it held numbers in fit: convert it to numbers"
+    with pytest.raises(ValueError, match=f"column 'a' is of type String, .*{advice}"):
         reader.read(pd.DataFrame({"a": ["1", "2"], "b": ["x", "y"]}))
+    array = Reader().fit(np.ones((2, 2)))
+    with pytest.raises(ValueError, match=f"column 0 holds text, not numbers; {advice}"):
+        array.read(np.array([["1", "2"]]))
     assert spelled(reader.read_all(pl.DataFrame({"a": [1], "b": [3]})).labels[0]) == ["3"]
 
 

@@ -181,6 +181,20 @@ def test_a_column_may_be_called_as_an_attribute_of_its_frame():
         assert content(reader.read(frame))[0].tolist() == [[1, 1], [2, 2]]
 
 
+class Elsewhere(pd.DataFrame):
+    """A frame whose library does not let NumPy see its memory."""
+
+    def __array__(self, dtype=None, copy=None):
+        raise TypeError("implicit conversion to a NumPy array is not allowed")
+
+
+def test_a_frame_that_numpy_cannot_see_is_read_column_by_column():
+    frame = Elsewhere({"a": [1.0, 2.0], "b": [1, 2]})
+    reader = Reader().fit(frame)
+    for _ in range(2):
+        assert content(reader.read(frame))[0].tolist() == [[1, 1], [2, 2]]
+
+
 def test_large_and_lazy_frames_are_read_column_by_column():
     large = pl.DataFrame({"a": np.ones(MOST_ROWS + 1), "b": np.ones(MOST_ROWS + 1)})
     reader = Reader().fit(large)

@@ -52,7 +52,10 @@ class KnownLayout:
         _, layout, names, mask = known
         if _layout(X) != layout:
             return None
-        table = _side_by_side(X)
+        try:
+            table = _side_by_side(X)
+        except TypeError:  # of a library that does not let NumPy see its memory
+            return None
         if table.shape != (len(X), len(names)) or table.dtype.kind not in "biufO":
             return None
         if not mask.any() and table.dtype.kind != "O":

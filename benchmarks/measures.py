@@ -44,15 +44,29 @@ def predict(problem, peer, settings):
 
 
 def one_row(problem, peer, settings):
-    """Prediction of one row at a time: the median call."""
+    """Prediction of one row at a time, the median call: as an array, as a pandas frame, and through
+    the library's call for one row.
+    """
     data = problem.make()
     model = peer.fit(data.X, data.y, settings)
     rows = [data.X_test[i : i + 1] for i in range(len(data.X_test))]
     result = {"seconds": median_call(lambda row: peer.predict(model, row), rows)}
+    result["frame_seconds"] = frame_call(peer, data, settings)
     if hasattr(peer, "predict_row"):
         bare = [row[0] for row in rows]
         result["row_seconds"] = median_call(lambda row: peer.predict_row(model, row), bare)
     return result
+
+
+def frame_call(peer, data, settings):
+    """The median call with a pandas frame of one row; the model has learnt from a frame."""
+    import pandas as pd
+
+    names = [f"column_{place}" for place in range(data.X.shape[1])]
+    model = peer.fit(pd.DataFrame(data.X, columns=names), data.y, settings)
+    test = pd.DataFrame(data.X_test, columns=names)
+    frames = [test.iloc[i : i + 1] for i in range(len(test))]
+    return median_call(lambda frame: peer.predict(model, frame), frames)
 
 
 def states(problem, peer, settings):

@@ -11,5 +11,5 @@ class Settings:
     depth: int  # at most 2^depth leaves
     learning_rate: float
     max_bins: int  # per feature, missing values apart
-    threads: int
+    threads: int | None  # None: as many as the library takes by itself
     seed: int

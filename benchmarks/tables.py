@@ -117,9 +117,10 @@ COLUMNS = {
         LOSS,
     ),
     "one_row": (
-        show("estimator, µs", "seconds", 1e6),
+        show("array, µs", "seconds", 1e6),
         spread(1e6),
         ratio("times sglb", BASE),
+        show("pandas frame, µs", "frame_seconds", 1e6),
         show("call for one row, µs", "row_seconds", 1e6),
     ),
     "states": (
@@ -138,6 +139,8 @@ COLUMNS = {
 def heading(problem, threads):
     """What was asked, in one line."""
     on = f"{threads} thread{'s' if threads > 1 else ''}"
+    if problem.default_threads:
+        on = "threads by default"
     trees = f"{problem.n_trees:,} trees of depth {problem.depth}"
     if problem.rounds_by_class:
         trees += f" ({problem.rounds_by_class} rounds where each class has its own)"

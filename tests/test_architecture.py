@@ -25,7 +25,7 @@ FLOORS = [
     {"callbacks", "ensemble", "leaves", "losses", "metrics", "samplers", "structure"},
     {"training_set"},
     {"bins", "bundles", "categories"},
-    {"datasets", "frame", "labels", "tables", "targets"},
+    {"datasets", "frame", "labels", "layouts", "tables", "targets"},
     {"_core", "columns", "errors", "files"},
 ]
 
@@ -46,6 +46,8 @@ DOORS = {
     ("datasets", "tables"),
     ("categories", "bins"),
     ("frame", "labels"),
+    ("frame", "layouts"),
+    ("layouts", "labels"),
     ("targets", "frame"),
 }
 

@@ -59,13 +59,14 @@ def test_a_worker_prints_one_line_of_numbers():
 
 def test_a_run_prints_writes_and_can_be_read_again(tmp_path):
     pytest.importorskip("matplotlib")
-    problems = "stumps_1k,custom_loss,predict_100_1,one_row,states,imports"
+    problems = "stumps_1k,custom_loss,predict_100_1,one_row,one_row_default,states,imports"
     kept = tmp_path / "results.jsonl"
     options = [*SMALL, *OWN, "--problems", problems, "--results", str(kept)]
     text = run("benchmarks", *options, "--write", "--output", str(tmp_path / "docs"))
     assert "failed" not in text
-    assert text.count("| sglb |") == 6
+    assert text.count("| sglb |") == 7
     assert "### Fit: 300 rows, 3 features; 25 trees of depth 1" in text
+    assert "### Predict one row: 28 features; 25 trees of depth 6, threads by default" in text
     assert text.splitlines()[-2].startswith("- **sglb**")
     page = (tmp_path / "docs" / "benchmarks.md").read_text()
     assert text.strip() in page

@@ -37,6 +37,7 @@ def test_every_command_that_reads_a_table_has_the_options_of_its_spelling(comman
 
 GIVEN = {
     "loss": ("savage", "savage"),
+    "quantile": ("0.9", 0.9),
     "n_estimators": ("12", 12),
     "learning_rate": ("0.2", 0.2),
     "max_depth": ("2", 2),
@@ -54,7 +55,7 @@ GIVEN = {
     "class_weight": ("balanced", "balanced"),
     "early_stopping_rounds": ("7", 7),
 }
-OF_NUMBERS = {"loss": ("huber", "huber")}
+OF_NUMBERS = {"loss": ("quantile", "quantile")}
 
 
 @pytest.mark.parametrize(

@@ -183,7 +183,8 @@ def test_combinations_are_found_that_single_columns_cannot_express():
     signs = rng.choice([-1.0, 1.0], (100, 20))
     y = (rng.normal(size=6000) < 2 * signs[a, b]).astype(int)
     table = pl.DataFrame({"a": a, "b": b, "noise": rng.integers(0, 90, 6000)}).cast(pl.String)
-    model = SGLBClassifier(**FAST).fit(table[:5000], y[:5000])
+    columns = ["a", "b", "noise"]
+    model = SGLBClassifier(**FAST, categorical_features=columns).fit(table[:5000], y[:5000])
     members = [one.members for one in model._model.encoding.tables if len(one.members) > 1]
     assert (0, 1) in members
     assert roc_auc_score(y[5000:], model.predict_proba(table[5000:])[:, 1]) > 0.8
@@ -340,6 +341,9 @@ def test_every_way_to_predict_agrees(name):
     table = pd.DataFrame([unseen], columns=TABLE.columns)
     expected = model.predict_proba(table) if hasattr(model, "classes_") else model.predict(table)
     np.testing.assert_array_equal(row(unseen), expected[0])
+    for wrong in (unseen[:4], [*unseen, 1]):
+        with pytest.raises(ValueError, match=f"must be 5 values, .*; it has {len(wrong)}"):
+            row(wrong)
     assert model.n_features_in_ == 5
     assert model.feature_names_in_.tolist() == list(TABLE.columns)
     assert model.feature_importances_.shape == (5,)

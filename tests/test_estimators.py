@@ -336,9 +336,9 @@ def test_a_gradient_that_is_not_finite_is_an_error_with_row_and_step():
         (SGLBClassifier(loss="sla"), IRIS, "Only binary classification is supported.*'sla'"),
         (SGLBClassifier(loss="savage"), IRIS, "Only binary classification is supported"),
         (SGLBClassifier(loss=Logistic()), IRIS, "use loss='softmax'"),
-        (SGLBClassifier(loss=Softmax(4)), IRIS, "4 outputs and y has 3 classes"),
-        (SGLBClassifier(loss="squared"), IRIS, "is for numbers; use SGLBRegressor"),
-        (SGLBRegressor(loss="logistic"), DIABETES, "is for classes; use SGLBClassifier"),
+        (SGLBClassifier(loss=Softmax(4)), IRIS, "4 outputs, but y has 3 classes"),
+        (SGLBClassifier(loss="squared"), IRIS, "is for regression; use SGLBRegressor"),
+        (SGLBRegressor(loss="logistic"), DIABETES, "is for classification; use SGLBClassifier"),
         (SGLBRegressor(loss="mse"), DIABETES, "unknown loss 'mse'"),
         (SGLBRegressor(loss="poisson"), (DIABETES[0], -DIABETES[1]), "poisson.*row 0"),
         (SGLBRegressor(loss="squared", learning_rate=2.5), DIABETES, "diverge"),
@@ -364,6 +364,41 @@ def test_a_loss_for_two_classes_says_so_in_its_tags():
     assert not multi_class("sla")
     assert not multi_class("savage")
     assert not multi_class(UsersLogistic())
+
+
+@pytest.fixture(scope="module")
+def iris_row():
+    model = SGLBClassifier(**FAST).fit(*IRIS)
+    return model.row_predictor(), IRIS[0][0], model.predict_proba(IRIS[0][:1])[0]
+
+
+def test_a_row_predictor_takes_a_row_in_any_form(iris_row):
+    predict_row, row, expected = iris_row
+    packed = np.zeros(1, dtype=[("odd", "i1"), ("x", "f8", 4)])
+    packed["x"] = row
+    wide = np.zeros(8)
+    wide[::2] = row
+    rows = [row.tolist(), tuple(row), row.astype(object), row.astype(">f8"), packed["x"][0]]
+    for one in (*rows, wide[::2], row.astype(np.longdouble)):
+        assert np.array_equal(predict_row(one), expected)
+    missing = np.array([np.nan, *row[1:]])
+    assert np.array_equal(predict_row([None, *row[1:]]), predict_row(missing))
+
+
+@pytest.mark.parametrize("change", [lambda r: r[:3], lambda r: [*r, 1.0], lambda r: r[None], len])
+def test_a_row_predictor_rejects_a_row_of_another_length(iris_row, change):
+    predict_row, row, _ = iris_row
+    with pytest.raises(ValueError, match=r"a row must be 4 numbers, .*; it has shape \("):
+        predict_row(change(row))
+
+
+@pytest.mark.parametrize("cell", ["1.5", b"1", "x", np.datetime64("2020-01-01"), 1j, [1.0]])
+def test_a_row_predictor_rejects_what_is_not_a_number_and_names_the_feature(iris_row, cell):
+    predict_row, row, _ = iris_row
+    cells = np.array(row, dtype=object)
+    cells[2] = cell
+    with pytest.raises(ValueError, match="a row must be numbers; feature 2 is "):
+        predict_row(cells)
 
 
 def test_a_row_predictor_gives_what_the_estimator_gives_row_by_row():
@@ -406,15 +441,15 @@ def test_classes_of_whole_numbers_are_their_sorted_values(labels):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: SGLBRegressor(loss="softmax").fit(*CANCER), "'softmax' is for classes"),
+        (lambda: SGLBRegressor(loss="softmax").fit(*CANCER), "'softmax' is for classification"),
         (lambda: SGLBClassifier(sampler=Langevin).fit(*CANCER), "sampler=.* is not allowed"),
         (
             lambda: SGLBClassifier().fit(CANCER[0][:4], np.array(["a", 1, "b", 2], object)),
-            "y has labels of kinds",
+            "y mixes labels of types",
         ),
         (lambda: SGLBClassifier().fit(*CANCER, callbacks=5), "callbacks: 5 is not a callback"),
         (lambda: SGLBRegressor().fit(CANCER[0], CANCER[1] * 1e300), "or y is too large"),
-        (lambda: SGLBRegressor(loss=Nowhere()).fit(*CANCER), "the loss gives NaN there"),
+        (lambda: SGLBRegressor(loss=Nowhere()).fit(*CANCER), "the loss returns NaN"),
         (lambda: SGLBClassifier().fit(pd.Series(CANCER[1]), CANCER[1]), "Expected a 2-dimensional"),
         (lambda: SGLBClassifier().fit(pl.Series(CANCER[1]), CANCER[1]), "Expected 2D array"),
     ],

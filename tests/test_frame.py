@@ -262,9 +262,9 @@ def test_text_that_is_not_said_to_be_categorical_is_refused_with_advice(kind, sp
     ("spec", "message"),
     [
         (["city"], r"categorical_features names 'city', but the columns of X are: \['x', 'town'\]"),
-        ([2], "categorical_features names column 2; X has 2 columns"),
+        ([2], "categorical_features names column 2, but X has 2 columns"),
         ([-1], "categorical_features names column -1"),
-        ([True], r"mask of shape \(1,\); X has 2 columns"),
+        ([True], r"mask of shape \(1,\), but X has 2 columns"),
     ],
 )
 def test_categorical_columns_that_are_not_there_are_refused_by_name(spec, message):
@@ -359,7 +359,7 @@ def test_an_array_of_dates_is_refused_with_advice(dtype):
     dates = np.arange(6).reshape(3, 2).astype(dtype)
     fitted = Reader().fit(np.ones((3, 2)))
     for look in (read, fitted.read):
-        with pytest.raises(ValueError, match=r"^X is of type \w+64\[.*give numbers instead"):
+        with pytest.raises(ValueError, match=r"^X is of type \w+64\[.*use numbers instead"):
             look(dates)
 
 
@@ -370,7 +370,9 @@ def test_dates_among_objects_are_refused_by_column():
 
 
 def test_a_column_of_lists_is_refused_by_name():
-    with pytest.raises(ValueError, match=r"column 'a' is of type .*: neither numbers nor text"):
+    with pytest.raises(
+        ValueError, match=r"column 'a' is of type .*, which is neither a number nor text"
+    ):
         read(pl.DataFrame({"a": [[1], [2, 3]]}))
     table = np.empty((2, 1), dtype=object)
     table[:, 0] = [["x"], ["y"]]
@@ -378,16 +380,88 @@ def test_a_column_of_lists_is_refused_by_name():
         read(table, [0])
 
 
-def test_objects_that_are_no_numbers_are_refused_by_name():
-    with pytest.raises(ValueError, match="column 'a' holds what is no number"):
+def test_objects_that_are_not_numbers_are_rejected_by_name():
+    with pytest.raises(ValueError, match="column 'a' holds a value that is not a number"):
         read(pd.DataFrame({"a": [1, {}]}, dtype=object))
 
 
 def test_a_column_of_numbers_that_became_text_is_refused_by_name():
     reader = Reader().fit(pd.DataFrame({"a": [1.0, 2.0], "b": ["x", "y"]}))
-    with pytest.raises(ValueError, match="column 'a' is of type String"):
+    advice = "it held numbers in fit: convert it to numbers"
+    with pytest.raises(ValueError, match=f"column 'a' is of type String, .*{advice}"):
         reader.read(pd.DataFrame({"a": ["1", "2"], "b": ["x", "y"]}))
+    array = Reader().fit(np.ones((2, 2)))
+    with pytest.raises(ValueError, match=f"column 0 holds text, not numbers; {advice}"):
+        array.read(np.array([["1", "2"]]))
     assert spelled(reader.read_all(pl.DataFrame({"a": [1], "b": [3]})).labels[0]) == ["3"]
+
+
+SPELLED = [["1.5", "2"], ["-3", " 4e1 "], ["0", ".5"]]
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        np.array(SPELLED),
+        np.array(SPELLED).astype("S"),
+        np.array(SPELLED, dtype=object),
+        SPELLED,
+        np.array([[1.0, "2"], [2.0, None]], dtype=object),
+        np.array([["Rom", "2"], ["Bern", "3"]]),  # NumPy made text of all
+    ],
+    ids=["text", "bytes", "objects", "lists", "beside numbers", "beside text"],
+)
+def test_an_array_of_numbers_as_text_is_rejected_with_advice(table):
+    with pytest.raises(
+        ValueError, match=r"column [01] holds numbers as text, .*astype\(float\), or"
+    ):
+        read(table)
+    assert words(table, [0, 1])[1][0].strip() == "2"
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        [["Rom", "2"], ["Bern", "3"]],  # few numbers among objects
+        np.array([["007"], ["012"]]),
+        np.array([["1"], ["2"], ["x"]]),
+        np.array([["nan"], ["inf"]]),
+        np.array([["1_0"], ["٣"]]),
+    ],
+)
+def test_text_that_may_be_codes_is_categorical(table):
+    assert len(words(table)) == len(table[0])
+
+
+def spelled_frames(column):
+    yield pd.DataFrame({"x": column, "n": range(len(column))})
+    yield pd.DataFrame({"x": pd.Series(column, dtype=object), "n": range(len(column))})
+    yield pl.DataFrame({"x": column, "n": range(len(column))})
+    yield pa.table({"x": column, "n": range(len(column))})
+
+
+def test_a_column_of_many_numbers_as_text_becomes_categories_with_a_warning():
+    column = [str(0.5 * number) for number in range(40)]
+    column[3] = None
+    for frame in spelled_frames(column):
+        with pytest.warns(UserWarning, match=r"numbers as text .*: 'x'; convert") as caught:
+            SGLBRegressor(n_estimators=1).fit(frame, np.arange(40))
+        assert [warning.filename for warning in caught] == [__file__]
+        # Named, it is meant; prediction says nothing.
+        model = SGLBRegressor(n_estimators=1, categorical_features=["x"])
+        model.fit(frame, np.arange(40)).predict(frame)
+    objects = np.array([[text, "town"] for text in column], dtype=object)
+    with pytest.warns(UserWarning, match=r"numbers as text .*: 0; convert"):
+        read(objects)
+
+
+def test_few_numbers_as_text_codes_and_categories_are_no_warning():
+    few = [str(number % 31) for number in range(40)]
+    codes = [f"{number:03}" for number in range(40)]
+    for frame in (*spelled_frames(few), *spelled_frames(codes)):
+        assert len(words(frame)) == 1
+    many = pl.DataFrame({"x": pl.Series(map(str, range(40)), dtype=pl.Categorical)})
+    assert len(words(many)) == len(words(many.to_pandas())) == 1
 
 
 def test_rows_are_taken_with_their_labels():
@@ -413,7 +487,7 @@ def test_numbers_beside_categories_are_not_widened():
     ids=["pandas", "arrow"],
 )
 def test_duplicate_column_names_are_refused_and_named(table):
-    with pytest.raises(ValueError, match=r"unique; more than once: \['a'\]"):
+    with pytest.raises(ValueError, match=r"unique; these occur more than once: \['a'\]"):
         read(table)
 
 

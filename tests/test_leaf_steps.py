@@ -270,11 +270,11 @@ def test_gains_are_those_of_the_first_step(n_rows, monkeypatch):
     ("rule", "said"),
     [
         (("gradient", 0.0, 2), "leaf_steps=2 needs leaf_method='newton'"),
-        (("newton", 0.0, 0), "leaf_steps=0: there is at least one"),
+        (("newton", 0.0, 0), "leaf_steps=0 must be at least 1"),
         (("exact",), "leaf method 'exact'"),
     ],
 )
-def test_a_rule_that_is_none_is_refused(rule, said):
+def test_an_invalid_rule_is_rejected(rule, said):
     with pytest.raises(ValueError, match=said):
         LeafRule(*rule)
 

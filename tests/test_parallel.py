@@ -254,6 +254,24 @@ def test_available_threads_honour_the_affinity_of_the_process():
     assert out.strip() == "1"
 
 
+def test_available_threads_honour_what_changes_between_calls_and_in_a_forked_child():
+    out = run("""
+        every = sorted(os.sched_getaffinity(0))
+        counts = [_core.available_threads()]
+        os.sched_setaffinity(0, every[:1])
+        counts.append(_core.available_threads())
+        os.sched_setaffinity(0, every)
+        counts.append(_core.available_threads())
+        child = os.fork()
+        if child == 0:
+            same = _core.available_threads() == counts[0]
+            os.environ["OMP_NUM_THREADS"] = "1"
+            os._exit(0 if same and _core.available_threads() == 1 else 1)
+        print(counts[1] == 1, counts[2] == counts[0], os.waitpid(child, 0)[1])
+    """)
+    assert out.split() == ["True", "True", "0"]
+
+
 @pytest.mark.parametrize("n_threads", [-5, 0, 10**6])
 def test_any_number_of_threads_is_only_a_wish(n_threads):
     expected, found = np.empty((2, 20_000))

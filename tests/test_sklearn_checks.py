@@ -1,8 +1,11 @@
 """scikit-learn's own checks over both estimators, in several configurations."""
 
-from sklearn.utils.estimator_checks import parametrize_with_checks
+import pytest
+from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
-from sglb import SGLBClassifier, SGLBRegressor
+from sglb import SGLBClassifier, SGLBRegressor, sklearn_expected_failed_checks
+from sglb.losses import Sla
+from sglb.samplers import Langevin, Plain
 
 SMALL = {"n_estimators": 25, "max_depth": 3, "n_jobs": 1, "random_state": 0}
 
@@ -42,3 +45,64 @@ def expected_failures(estimator):
 @parametrize_with_checks([one for one, _ in CASES], expected_failed_checks=expected_failures)
 def test_estimator_passes_the_check_of_scikit_learn(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize("kind", [SGLBClassifier, SGLBRegressor])
+def test_users_see_why_a_check_fails(kind):
+    model = kind(n_estimators=25)
+    results = check_estimator(
+        model, expected_failed_checks=sklearn_expected_failed_checks(model), on_skip=None
+    )
+    failed = {one["check_name"]: one for one in results if one["status"] not in PASSED}
+    assert failed.keys() == {WEIGHTS}
+    assert failed[WEIGHTS]["status"] == "xfail"
+    assert "with sampler='plain' they are the same" in failed[WEIGHTS]["expected_to_fail_reason"]
+
+
+PASSED = ("passed", "skipped")
+
+
+@pytest.mark.parametrize("kind", [SGLBClassifier, SGLBRegressor])
+@pytest.mark.parametrize(
+    "quiet",
+    [
+        {"sampler": "plain"},
+        {"temperature": 0.0},
+        {"sampler": "stochastic"},
+        {"sampler": Plain(0.1)},
+    ],
+    ids=str,
+)
+def test_without_noise_weight_two_is_a_row_twice(kind, quiet):
+    model = kind(n_estimators=25, **quiet)
+    expected = sklearn_expected_failed_checks(model)
+    assert WEIGHTS not in expected
+    results = check_estimator(model, expected_failed_checks=expected, on_skip=None)
+    assert {one["check_name"] for one in results if one["status"] == "passed"} >= {WEIGHTS}
+
+
+@pytest.mark.parametrize("estimator", [one for one, _ in CASES], ids=repr)
+def test_every_check_that_fails_is_announced(estimator):
+    announced = sklearn_expected_failed_checks(estimator)
+    assert set(announced) >= set(expected_failures(estimator))
+
+
+def test_announced_failures_follow_from_the_parameters():
+    noisy = [
+        {},
+        {"sampler": "stochastic", "subsample": 0.5},
+        {"sampler": "plain", "structure_sample": 0.5},
+        {"sampler": "plain", "structure_sample": 1},
+        {"sampler": "plain", "random_strength": 1.0},
+        {"sampler": Langevin(0.1, 1.0, 0.0)},
+    ]
+    for parameters in noisy:
+        assert WEIGHTS in sklearn_expected_failed_checks(SGLBClassifier(**parameters))
+    (other,) = EVEN_ODDS
+    even = [{"init": "zero"}, {"loss": "sla"}, {"loss": Sla(0.2)}, {"temperature": 1.0}]
+    for parameters in even:
+        assert other in sklearn_expected_failed_checks(SGLBClassifier(**parameters))
+    assert sklearn_expected_failed_checks(SGLBClassifier()).keys() == {WEIGHTS}
+    assert sklearn_expected_failed_checks(SGLBRegressor(init="zero")).keys() == {WEIGHTS}
+    with pytest.raises(ValueError, match="sampler=None is not allowed"):
+        sklearn_expected_failed_checks(SGLBClassifier(sampler=None))

@@ -1,6 +1,7 @@
 """The estimators among scikit-learn's tools: tables, clones, pipelines, searches."""
 
 import copy
+import inspect
 
 import joblib
 import numpy as np
@@ -93,3 +94,38 @@ def test_joblib_stores_a_fitted_model(tmp_path):
     joblib.dump(model, tmp_path / "m.joblib")
     again = joblib.load(tmp_path / "m.joblib")
     np.testing.assert_array_equal(again.predict_proba(IRIS[0]), model.predict_proba(IRIS[0]))
+
+
+@pytest.mark.parametrize("kind", [SGLBClassifier, SGLBRegressor])
+def test_an_unknown_parameter_is_rejected_with_the_nearest_name(kind):
+    with pytest.raises(
+        TypeError, match=rf"^{kind.__name__} has no parameter 'n_estimator'; did you"
+    ):
+        kind(n_estimator=5)
+    with pytest.raises(TypeError, match=r"has no parameter 'zzz'; it has loss, n_estimators, .*"):
+        kind(zzz=1)
+    with pytest.raises(TypeError, match=rf"{kind.__name__}.__init__\(\) takes 1 positional"):
+        kind(100)
+
+
+def test_a_subclass_may_have_parameters_of_its_own():
+    class Slow(SGLBRegressor):
+        def __init__(self, patience=3, *, n_estimators=10, random_state=0):
+            super().__init__(n_estimators=n_estimators, random_state=random_state)
+            self.patience = patience
+
+    class Any(SGLBRegressor):
+        def __init__(self, **parameters):
+            super().__init__(**parameters)
+
+    model = Slow(5, n_estimators=7)
+    assert clone(model).get_params() == {"n_estimators": 7, "patience": 5, "random_state": 0}
+    with pytest.raises(TypeError, match="Slow has no parameter 'patient'; did you mean 'patience'"):
+        Slow(patient=5)
+    assert Any(n_estimators=3).n_estimators == 3
+
+
+def test_the_signature_shows_every_parameter_with_its_default():
+    for kind in (SGLBClassifier, SGLBRegressor):
+        shown = inspect.signature(kind).parameters
+        assert {name: one.default for name, one in shown.items()} == kind().get_params()

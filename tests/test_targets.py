@@ -70,7 +70,7 @@ def test_dates_are_neither_a_regression_target_nor_weights(dates):
             ValueError, match=f"^{name} (is of type|must be numbers; row 0 is)"
         ) as e:
             look()
-        assert "give numbers instead" in str(e.value)
+        assert "use numbers instead" in str(e.value)
 
 
 @pytest.mark.parametrize(
@@ -136,8 +136,8 @@ def test_a_continuous_target_has_no_labels():
         ([1, NAN, NAN], "sample_weight must be finite; row 1 is nan"),
         ([1, 1, np.inf], "sample_weight must be finite; row 2 is inf"),
         ([1, 0, -2], "sample_weight must be at least 0; row 2 is -2"),
-        ([0, 0, 0], "sample_weight must not be zero in every row"),
-        ([1, 1], r"sample_weight must have shape \(3,\), one number a row of X; it has \(2,\)"),
+        ([0, 0, 0], "sample_weight is zero in every row"),
+        ([1, 1], r"sample_weight must have shape \(3,\), one number per row of X, not \(2,\)"),
         ([[1], [1], [1]], r"sample_weight must have shape \(3,\)"),
     ],
 )

@@ -28,7 +28,7 @@ def fit(X, y, settings, **extra):
         learning_rate=settings.learning_rate,
         depth=settings.depth,
         border_count=settings.max_bins - 1,
-        thread_count=settings.threads,
+        thread_count=settings.threads or -1,
         random_seed=settings.seed,
         verbose=False,
         allow_writing_files=False,
@@ -39,7 +39,7 @@ def fit(X, y, settings, **extra):
 
 def predict(model, X):
     # Left alone, CatBoost predicts on all cores, whatever it was trained on.
-    return estimators.predict(model, X, thread_count=model.get_param("thread_count"))
+    return estimators.predict(model, X, thread_count=model.get_param("thread_count") or -1)
 
 
 def fit_custom(X, y, settings, **extra):

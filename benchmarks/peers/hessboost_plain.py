@@ -24,9 +24,10 @@ def train(X, y, settings, parameters, obj=None):
         "eta": settings.learning_rate,
         "max_depth": settings.depth,
         "max_bin": settings.max_bins,
-        "nthread": settings.threads,
         "seed": settings.seed,
     }
+    if settings.threads is not None:
+        parameters["nthread"] = settings.threads
     rows = hessboost.DMatrix(X, label=y)
     return hessboost.train(parameters, rows, settings.n_trees, obj=obj, verbose_eval=False)
 

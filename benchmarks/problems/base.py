@@ -31,6 +31,7 @@ class Problem:
     learning_rate: float = 0.1
     max_bins: int = 64
     threads: int | None = None  # None: as many as the run is asked for
+    default_threads: bool = False  # the library chooses; `threads` is what the process may use
     libraries: tuple[str, ...] | None = None  # None: all that can
     fastest_of: str | None = None  # only sglb and the two fastest peers of another problem
     repeats: int = 3  # processes of each library; of short fits, which vary most, more
@@ -56,7 +57,7 @@ class Problem:
             depth=self.depth,
             learning_rate=self.learning_rate,
             max_bins=self.max_bins,
-            threads=self.threads or threads,
+            threads=None if self.default_threads else self.threads or threads,
             seed=seed,
         )
 

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <exception>
 #include <fstream>
+#include <limits>
 #include <mutex>
 #include <string>
 #include <system_error>
@@ -195,8 +196,8 @@ Pool& pool() {
     return *the_pool.load();
 }
 
-// Cores granted by a cgroup's CPU quota, or `fallback` without one.
-int cgroup_threads(int fallback) {
+// Cores granted by a cgroup's CPU quota; without one, more than there are.
+int read_quota() {
     std::ifstream unified("/sys/fs/cgroup/cpu.max");
     std::string quota;
     double period = 0.0;
@@ -207,16 +208,33 @@ int cgroup_threads(int fallback) {
     double granted = -1.0;
     if (old_quota >> granted && old_period >> period && granted > 0.0 && period > 0.0)
         return std::max(1, static_cast<int>(granted / period + 0.5));
-    return fallback;
+    return std::numeric_limits<int>::max();
+}
+
+// The quota as it was within the last second: to read it takes three times as long as to predict a
+// row, and quotas change seldom. Threads that find it outdated at once all read it.
+int quota_threads() {
+    static std::atomic<int> quota{0};
+    static std::atomic<Clock::rep> valid_until{0};
+    const Clock::rep now = Clock::now().time_since_epoch().count();
+    if (quota.load(std::memory_order_relaxed) == 0 ||
+        now >= valid_until.load(std::memory_order_relaxed)) {
+        quota.store(read_quota(), std::memory_order_relaxed);
+        valid_until.store(now + Clock::duration(std::chrono::seconds(1)).count(),
+                          std::memory_order_relaxed);
+    }
+    return quota.load(std::memory_order_relaxed);
 }
 
 }  // namespace
 
 int available_threads() {
     cpu_set_t set;
-    int n = static_cast<int>(std::thread::hardware_concurrency());
-    if (sched_getaffinity(0, sizeof set, &set) == 0) n = CPU_COUNT(&set);
-    n = std::min(std::max(n, 1), cgroup_threads(std::max(n, 1)));
+    // hardware_concurrency() reads a file.
+    int n = sched_getaffinity(0, sizeof set, &set) == 0
+                ? CPU_COUNT(&set)
+                : static_cast<int>(std::thread::hardware_concurrency());
+    n = std::min(std::max(n, 1), quota_threads());
     if (const char* limit = std::getenv("OMP_NUM_THREADS")) {
         const int value = std::atoi(limit);
         if (value > 0) n = std::min(n, value);

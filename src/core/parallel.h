@@ -12,7 +12,9 @@
 
 namespace sglb {
 
-// Cores this process may use: affinity, cgroup quota and OMP_NUM_THREADS considered.
+// Cores this process may use: the least of affinity and OMP_NUM_THREADS, both as they are at the
+// call, and of the cgroup's CPU quota, as it was within the last second. A forked child starts with
+// what its parent read last.
 int available_threads();
 
 // Called by the calling thread every tenth of a second of work; it may throw to stop the call.

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from sglb.estimators import SGLBClassifier as SGLBClassifier
     from sglb.estimators import SGLBRegressor as SGLBRegressor
     from sglb.estimators import load as load
+    from sglb.estimators import sklearn_expected_failed_checks as sklearn_expected_failed_checks
     from sglb.losses import check_loss as check_loss
     from sglb.samplers import Langevin as Langevin
     from sglb.samplers import Plain as Plain
@@ -48,6 +49,7 @@ _HOMES = {
     "Stop": "callbacks",
     "check_loss": "losses",
     "load": "estimators",
+    "sklearn_expected_failed_checks": "estimators",
 }
 
 _MODULES = ("integrations", "losses", "plots")

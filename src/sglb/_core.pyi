@@ -137,7 +137,9 @@ class Predictor:
     ) -> None: ...
 
 def available_threads() -> int:
-    """Cores this process may use: affinity, cgroup quota and OMP_NUM_THREADS considered."""
+    """Cores this process may use: the least of affinity and OMP_NUM_THREADS, both as they are at
+    the call, and of the cgroup's CPU quota, as it was within the last second.
+    """
 
 def words(
     seed: int, step: int, role: int, output: int, first: int, out: NDArray[np.uint32]

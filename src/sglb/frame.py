@@ -2,12 +2,12 @@
 
 The first room on the data's way and the only one that knows what a dataframe is. A table becomes a
 numeric array and, column by column, labels of the categorical columns. Arrays of numbers pass
-through untouched: the kernels read float32, float64, integers and booleans of any stride. What
-is neither is refused with the first column or row at fault named; NaN in X is a missing value and
-welcome.
+through untouched: the kernels read float32, float64, integers and booleans of any stride. All else
+is rejected, and the message names the first column or row at fault. NaN in X is a missing value.
 """
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -19,7 +19,15 @@ from sklearn.utils.validation import validate_data
 
 from sglb import _core
 from sglb.columns import Columns
-from sglb.labels import LabelColumn, of_array, of_objects, of_series
+from sglb.labels import (
+    LabelColumn,
+    of_array,
+    of_objects,
+    of_series,
+    reject_numbers,
+    warn_of_numbers,
+)
+from sglb.layouts import KnownLayout
 
 Array = NDArray[Any]
 Mask = NDArray[np.bool_]
@@ -27,11 +35,13 @@ Mask = NDArray[np.bool_]
 NAME_IT = (
     "name it in categorical_features, leave that at 'from_dtype', or encode the column as numbers"
 )
+AS_IN_FIT = "it held numbers in fit: convert it to numbers"
 DATE_ADVICE = (
-    "dates and times are not read: give numbers instead, for example the days since a date, the "
-    "year, the month or the day of the week"
+    "dates and times are not supported: use numbers instead, for example the days since a date, "
+    "the year, the month or the day of the week"
 )
 
+NAMES = "feature_names_in_"  # of an estimator whose columns have names
 READY_DTYPES = frozenset(np.dtype(kind) for kind in ("?", *"bhilBHIL", "f", "d"))
 
 
@@ -57,30 +67,56 @@ class Features:
 
 
 def read_features(
-    estimator: Any, X: Any, *, reset: bool, categorical: Any = None, n_threads: int = 1
+    estimator: Any,
+    X: Any,
+    *,
+    reset: bool,
+    categorical: Any = None,
+    n_threads: int = 1,
+    layout: KnownLayout | None = None,
 ) -> Features:
     """Return X as numbers and labels.
 
     `categorical` says which columns are categorical: "from_dtype" (text and categories), names,
     places, a mask over the columns, or None. With `reset` (in fit) the estimator learns number and
-    names of the features and X needs a row; otherwise both must be the same as in fit.
+    names of the features and X needs a row; otherwise both must be the same as in fit. `layout`
+    is what a fitted model knows of the frames that it has read so far.
     """
     if not reset and categorical is None and _is_ready(estimator, X):
-        _refuse_infinity(X, range(X.shape[1]), n_threads)
+        _reject_infinity(X, str, n_threads)
         return Features(np.asarray(X), (), np.zeros(X.shape[1], dtype=bool))
-    frame = _as_frame(X)
-    if frame is None:
+    parts = None if layout is None else layout.read(X)
+    if parts is not None:
+        features = Features(*parts)
+    elif (frame := _as_frame(X)) is None:
         features = _read_array(estimator, X, reset, categorical)
     else:
         features = _read_frame(estimator, frame, reset, categorical, n_threads)
+        if layout is not None and frame.to_native() is X and hasattr(estimator, NAMES):
+            _learn_layout(layout, X, frame, features.is_categorical)
     if isinstance(features.values, Columns):  # are in order, see _numbers()
         return features
     values = _readable(features.values)
-    names = getattr(estimator, "feature_names_in_", None)
-    places = np.flatnonzero(~features.is_categorical)
-    columns = places if names is None else [repr(names[place]) for place in places]
-    _refuse_infinity(values, columns, n_threads)
+    _reject_infinity(values, lambda place: _name_of(place, estimator, features), n_threads)
     return Features(values, features.labels, features.is_categorical)
+
+
+def _name_of(number: int, estimator: Any, features: Features) -> str:
+    """Return what a numeric column is called in messages: its name, or its place without names."""
+    place = int(np.flatnonzero(~features.is_categorical)[number])
+    names = getattr(estimator, NAMES, None)
+    return str(place) if names is None else repr(names[place])
+
+
+def _learn_layout(layout: KnownLayout, X: Any, frame: Any, is_categorical: Mask) -> None:
+    """Remember a frame that was in order for its column types, whatever values it holds."""
+    import narwhals as nw
+
+    for dtype, as_labels in zip(frame.schema.values(), is_categorical, strict=True):
+        is_plain = dtype.is_integer() or dtype.is_float() or dtype == nw.Boolean
+        if not is_plain and not (as_labels and dtype in (nw.String, nw.Categorical, nw.Enum)):
+            return
+    layout.learn(X, list(frame.columns), is_categorical)
 
 
 def _checks(reset: bool) -> dict[str, Any]:
@@ -102,7 +138,7 @@ def _is_ready(estimator: Any, X: Any) -> bool:
         and X.dtype in READY_DTYPES
         and X.flags.aligned
         and X.shape[1] == estimator.n_features_in_
-        and not hasattr(estimator, "feature_names_in_")  # else scikit-learn warns of names missing
+        and not hasattr(estimator, NAMES)  # else scikit-learn warns of names missing
     )
 
 
@@ -122,7 +158,9 @@ def _as_frame(X: Any) -> Any:
         names = getattr(X, "column_names", None)  # an Arrow table; other frames have .columns
         counts = Counter(list(X.columns) if names is None else names)
         twice = [name for name, count in counts.items() if count > 1]
-        raise ValueError(f"column names must be unique; more than once: {twice}") from error
+        raise ValueError(
+            f"column names must be unique; these occur more than once: {twice}"
+        ) from error
     if isinstance(frame, nw.LazyFrame):
         return frame.collect()
     return frame if isinstance(frame, nw.DataFrame) else None
@@ -131,19 +169,19 @@ def _as_frame(X: Any) -> Any:
 def _read_array(estimator: Any, X: Any, reset: bool, categorical: Any) -> Features:
     """Read an array or nested lists: numbers as they are, objects and text column by column."""
     X = keep_objects(X)
-    _refuse_dates(X)
+    _reject_dates(X)
     if not (isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OUS"):
         values = _readable(validate_data(estimator, X, reset=reset, **_checks(reset)))
         mask = _chosen(categorical, None, np.zeros(values.shape[1], dtype=bool))
         if not mask.any():
             return Features(values, (), mask)
-        labels = tuple(of_array(values[:, place]) for place in np.flatnonzero(mask))
-        return Features(values[:, ~mask], labels, mask)
+        numbers = tuple(of_array(values[:, place]) for place in np.flatnonzero(mask))
+        return Features(values[:, ~mask], numbers, mask)
     validate_data(estimator, X, reset=reset, skip_check_array=True)
     is_text = np.array([_holds_text(X[:, place]) for place in range(X.shape[1])], dtype=bool)
     mask = _chosen(categorical, None, is_text)
     for place in np.flatnonzero(is_text & ~mask):
-        raise ValueError(f"column {place} holds text, not numbers; {NAME_IT}")
+        raise ValueError(f"column {place} holds text, not numbers; {_text_advice(reset)}")
     checked = check_array(
         np.empty((len(X), 0)) if mask.all() else X[:, ~mask],
         input_name="X",
@@ -151,12 +189,24 @@ def _read_array(estimator: Any, X: Any, reset: bool, categorical: Any) -> Featur
         ensure_min_features=0 if mask.any() else 1,
         **_checks(reset),
     )
-    labels = tuple(of_objects(X[:, place], place) for place in np.flatnonzero(mask).tolist())
-    return Features(checked, labels, mask)
+    labels = {place: of_objects(X[:, place], place) for place in np.flatnonzero(mask).tolist()}
+    if reset and _is_from_dtype(categorical):
+        reject_numbers(labels, each=X.dtype.kind != "O")
+        warn_of_numbers(labels)
+    return Features(checked, tuple(labels.values()), mask)
 
 
-def _refuse_dates(X: Any) -> None:
-    """Refuse an array of dates: its numbers depend on its unit."""
+def _is_from_dtype(categorical: Any) -> bool:
+    return isinstance(categorical, str) and categorical == "from_dtype"
+
+
+def _text_advice(reset: bool) -> str:
+    """Return what to do about text where numbers are expected."""
+    return NAME_IT if reset else AS_IN_FIT
+
+
+def _reject_dates(X: Any) -> None:
+    """Reject an array of dates, because its numbers depend on its unit."""
     if isinstance(X, np.ndarray) and X.dtype.kind in "mM":
         raise ValueError(f"X is of type {X.dtype}; {DATE_ADVICE}")
 
@@ -196,7 +246,8 @@ def _read_frame(
         column = columns[place]
         if column.null_count() < len(column):  # without any value it is as good as numbers
             raise ValueError(
-                f"column {names[place]!r} is of type {column.dtype}, not a number; {NAME_IT}"
+                f"column {names[place]!r} is of type {column.dtype}, not a number; "
+                f"{_text_advice(reset)}"
             )
     numeric = [column for column, skip in zip(columns, mask, strict=True) if not skip]
     check_array(  # all that is left to check is the shape
@@ -207,12 +258,21 @@ def _read_frame(
         **_checks(reset),
     )
     values = _numbers(frame, numeric, n_threads)
-    labels = tuple(_labels(columns[place]) for place in np.flatnonzero(mask))
-    return Features(values, labels, mask)
+    labels = {place: _labels(columns[place]) for place in np.flatnonzero(mask).tolist()}
+    if reset and _is_from_dtype(categorical):
+        warn_of_numbers({names[p]: labels[p] for p in labels if not _is_category(columns[p])})
+    return Features(values, tuple(labels.values()), mask)
+
+
+def _is_category(series: Any) -> bool:
+    """Whether a column is of a type that says that its values are categories."""
+    import narwhals as nw
+
+    return series.dtype in (nw.Categorical, nw.Enum)
 
 
 def _is_text(series: Any) -> bool:
-    """Whether a column is text or categories; refuse what is neither that nor numbers."""
+    """Whether a column is text or categories; reject a column that is neither text nor numbers."""
     import narwhals as nw
 
     dtype = series.dtype
@@ -226,7 +286,9 @@ def _is_text(series: Any) -> bool:
         raise ValueError(f"column {series.name!r} is of type {dtype}; {DATE_ADVICE}")
     if series.null_count() == len(series):
         return False
-    raise ValueError(f"column {series.name!r} is of type {dtype}: neither numbers nor text")
+    raise ValueError(
+        f"column {series.name!r} is of type {dtype}, which is neither a number nor text"
+    )
 
 
 def _labels(series: Any) -> LabelColumn:
@@ -246,13 +308,13 @@ def _chosen(categorical: Any, names: list[Any] | None, is_text: Mask) -> Mask:
     """Return which columns `categorical` stands for."""
     if categorical is None:
         return np.zeros_like(is_text)
-    if isinstance(categorical, str) and categorical == "from_dtype":
+    if _is_from_dtype(categorical):
         return is_text
     given = np.asarray(categorical)
     if given.dtype == bool:
         if given.shape != is_text.shape:
             raise ValueError(
-                f"categorical_features is a mask of shape {given.shape}; X has {len(is_text)} "
+                f"categorical_features is a mask of shape {given.shape}, but X has {len(is_text)} "
                 "columns"
             )
         return given
@@ -270,7 +332,10 @@ def _place_of(one: Any, names: list[Any] | None, n_columns: int) -> int:
             raise ValueError(f"categorical_features names {one!r}, but the columns of X are: {has}")
         return names.index(one)
     if not isinstance(one, int) or not 0 <= one < n_columns:
-        raise ValueError(f"categorical_features names column {one!r}; X has {n_columns} columns")
+        raise ValueError(
+            f"categorical_features names column {one!r}, but X has {n_columns} columns, counted "
+            "from 0"
+        )
     return one
 
 
@@ -284,10 +349,14 @@ def _numbers(frame: Any, series: list[Any], n_threads: int) -> Array | Columns:
     dtypes = [np.dtype(np.float64)] if not series else []
     for one in series:
         column = _column(one)
-        _refuse_infinity(_readable(column[:, None]), [repr(one.name)], n_threads)
+        _reject_infinity(_readable(column[:, None]), partial(_series_name, one), n_threads)
         dtypes.append(column.dtype)
     readers = [partial(_column, one) for one in series]
     return Columns(len(frame), readers, _readable_dtype(np.result_type(*dtypes)))
+
+
+def _series_name(series: Any, _: int) -> str:
+    return repr(series.name)
 
 
 def _is_plain(dtype: Any) -> bool:
@@ -305,14 +374,16 @@ def _column(series: Any) -> Array:
             floats = series.cast(nw.Float64).to_numpy()
             values = np.asarray(floats, dtype=np.float64)
         except (TypeError, ValueError) as error:
-            raise ValueError(f"column {series.name!r} holds what is no number: {error}") from error
+            raise ValueError(
+                f"column {series.name!r} holds a value that is not a number: {error}"
+            ) from error
     small = series.dtype in (nw.Boolean, nw.Int8, nw.Int16, nw.UInt8, nw.UInt16)
     return values.astype(np.float32) if small and values.dtype.kind == "f" else values
 
 
 def _check_names(estimator: Any, X: Any, names: list[Any], *, reset: bool) -> None:
     """Learn or compare feature names by scikit-learn's rule; say which column is out of place."""
-    expected = list(getattr(estimator, "feature_names_in_", ()))
+    expected = list(getattr(estimator, NAMES, ()))
     try:
         validate_data(estimator, X, reset=reset, skip_check_array=True)
     except ValueError as error:
@@ -340,11 +411,11 @@ def _readable_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return dtype
 
 
-def _refuse_infinity(values: Array, columns: Any, n_threads: int) -> None:
-    """Refuse infinite values, naming the first one's column and row."""
+def _reject_infinity(values: Array, name_of: Callable[[int], str], n_threads: int) -> None:
+    """Reject infinite values, naming the first one's column (as `name_of` calls it) and row."""
     if values.dtype.kind != "f":
         return
     place = _core.first_infinity(values, n_threads)
     if place >= 0:
         row, column = divmod(place, values.shape[1])
-        raise ValueError(f"X contains infinity in column {columns[column]}, row {row}")
+        raise ValueError(f"X contains infinity in column {name_of(column)}, row {row}")

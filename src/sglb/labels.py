@@ -9,6 +9,9 @@ at fit and at predict; whole numbers up to 2^24 may change between them.
 Part of reading a table; `frame` asks for it.
 """
 
+import re
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, time, timedelta
 from decimal import Decimal
@@ -20,6 +23,15 @@ from numpy.typing import NDArray
 from sglb import _core
 
 Array = NDArray[Any]
+
+# A leading zero is a sign of a code, "007" for example.
+NUMBER = re.compile(r"\s*[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
+NUMBER_ADVICE = (
+    "convert numbers with astype(float), or name the column in categorical_features to have it as"
+    " categories"
+)
+# Up to this many numbers as text may well be categories: the days of a month are as many.
+FEW_NUMBERS = 31
 
 
 @dataclass(frozen=True)
@@ -54,7 +66,7 @@ def label_of(value: Any) -> str | None:
         return value.decode(errors="backslashreplace")
     if isinstance(value, date | time | timedelta):
         raise ValueError(
-            f"{value!r} is a date or time: give numbers instead, for example the days since a date"
+            f"{value!r} is a date or time; use numbers instead, for example the days since a date"
         )
     return str(value)
 
@@ -123,3 +135,38 @@ def _of_polars(native: Any) -> LabelColumn:
     # What number a category has is the library's own affair; that it is one number is enough.
     index, first = _numbered(native.to_physical().to_numpy())
     return LabelColumn(index, native.gather(first).to_list())
+
+
+def _spell_numbers(labels: Sequence[str | None]) -> bool:
+    """Whether every label is the text of a number, missing values apart."""
+    texts = [label for label in labels if label is not None]
+    return bool(texts) and all(NUMBER.fullmatch(text) for text in texts)
+
+
+def reject_numbers(columns: Mapping[Any, LabelColumn], *, each: bool) -> None:
+    """Reject an array whose text spells numbers: in any column, or without `each` in all of them.
+
+    An array of text cannot say which of its columns are numbers, one of objects can.
+    """
+    found = [place for place, column in columns.items() if _spell_numbers(column.labels)]
+    if found and (each or len(found) == len(columns)):
+        raise ValueError(
+            f"column {found[0]} holds numbers as text, which would become categories;"
+            f" {NUMBER_ADVICE}"
+        )
+
+
+def warn_of_numbers(columns: Mapping[Any, LabelColumn]) -> None:
+    """Warn of columns of text whose values spell many numbers: they become categories."""
+    names = [
+        name
+        for name, column in columns.items()
+        if len(set(column.labels)) > FEW_NUMBERS and _spell_numbers(column.labels)
+    ]
+    if names:
+        shown = ", ".join(map(repr, names[:20]))
+        warnings.warn(
+            f"these columns hold numbers as text and become categories: {shown}; {NUMBER_ADVICE}",
+            UserWarning,
+            stacklevel=6,  # the caller of fit
+        )

@@ -27,11 +27,11 @@ class LeafRule:
     steps: int = 1
 
     def __post_init__(self) -> None:
-        """Refuse what is no rule."""
+        """Reject an invalid rule."""
         if self.method not in ("gradient", "newton"):
             raise ValueError(f"leaf method {self.method!r} is neither 'gradient' nor 'newton'")
         if self.steps < 1:
-            raise ValueError(f"leaf_steps={self.steps}: there is at least one")
+            raise ValueError(f"leaf_steps={self.steps} must be at least 1")
         if self.steps > 1 and self.method == "gradient":
             raise ValueError(
                 f"leaf_steps={self.steps} needs leaf_method='newton', and it is 'gradient' here: a"
@@ -39,7 +39,7 @@ class LeafRule:
             )
 
     def check(self, loss: "Loss", subsample: float) -> None:
-        """Refuse several steps where they lead nowhere."""
+        """Reject several steps where they do not lead to the optimum."""
         if self.steps == 1:
             return
         if loss.n_outputs > 1:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from sglb.categories import Encoding
 from sglb.ensemble import Ensemble, States
+from sglb.layouts import KnownLayout
 from sglb.losses import Loss
 
 Kind = Literal["classifier", "regressor"]
@@ -48,6 +49,11 @@ class Model:
     def final(self) -> States:
         """The last state of the chain, ready for prediction."""
         return self.ensemble.states([len(self.ensemble)])
+
+    @cached_property
+    def layout(self) -> KnownLayout:
+        """What is known of the frames that the model has read."""
+        return KnownLayout()
 
     @property
     def n_columns(self) -> int:

@@ -82,6 +82,11 @@ FRACTION = real("a number in (0, 1]", lambda v: 0 < v <= 1)
 SHARE = Rule("a float in (0, 1]", lambda v: not isinstance(v, Integral) and FRACTION.holds(v))
 
 RULES: Mapping[str, Rule] = {
+    "loss": Rule(
+        "the name of a loss or an object with methods loss(y, raw) and gradient(y, raw)",
+        lambda v: v is not None,
+    ),
+    "quantile": one_of(None) | real("a number between 0 and 1", lambda v: 0 < v < 1),
     "n_estimators": AUTO | whole(1),
     "learning_rate": AUTO | POSITIVE,
     "max_depth": AUTO | whole(1, 16),
@@ -98,7 +103,7 @@ RULES: Mapping[str, Rule] = {
     "l2_regularization": AUTO | NOT_NEGATIVE,
     "init": one_of("auto", "zero", "mean"),
     "categorical_features": one_of("from_dtype", None)
-    | Rule("a list of column names or places, or a mask", _names_columns),
+    | Rule("a list of column names or positions, or a boolean mask", _names_columns),
     "class_weight": one_of(None, "balanced")
     | Rule("a dict from label to weight", lambda v: isinstance(v, Mapping)),
     "early_stopping_rounds": one_of(None) | whole(1),
@@ -108,11 +113,22 @@ RULES: Mapping[str, Rule] = {
 }
 
 
+# What may be an object of the user's own, which a model file does not hold: it is None there.
+NOT_IN_FILES = ("loss", "sampler")
+
+
 def check_parameters(parameters: Mapping[str, Any]) -> None:
-    """Refuse the first parameter that is not what it may be."""
+    """Reject the first parameter whose value is not allowed."""
     for name, rule in RULES.items():
-        if name in parameters and not rule.holds(parameters[name]):
-            raise ValueError(f"{name}={parameters[name]!r} is not allowed; use {rule.allowed}")
+        if name not in parameters or rule.holds(parameters[name]):
+            continue
+        value, advice = parameters[name], ""
+        if value is None and name in NOT_IN_FILES:
+            advice = (
+                f". If this model was read from a file: a file does not hold a {name} of your own;"
+                f" call set_params({name}=...) before fit"
+            )
+        raise ValueError(f"{name}={value!r} is not allowed; use {rule.allowed}{advice}")
 
 
 @dataclass(frozen=True)
@@ -184,7 +200,7 @@ class Size:
 
 
 def resolve(parameters: Mapping[str, Any], loss: Loss, size: Size) -> Settings:
-    """Turn checked parameters into settings; refuse what contradicts or makes the chain diverge."""
+    """Turn checked parameters into settings; reject contradictions and a chain that diverges."""
     free_length = parameters["n_estimators"] == "auto"
     if free_length:
         parameters = {**parameters, "n_estimators": MOST_STEPS}
@@ -193,8 +209,8 @@ def resolve(parameters: Mapping[str, Any], loss: Loss, size: Size) -> Settings:
         leaf_method = auto_leaf_method(loss)
     elif leaf_method == "newton" and not loss.has_hessian:
         raise ValueError(
-            f"leaf_method='newton' needs a loss with a Hessian that is never negative, which "
-            f"{loss.name!r} has not; use 'gradient'"
+            f"leaf_method='newton' needs a loss with a Hessian that is never negative; loss "
+            f"{loss.name!r} does not have one; use leaf_method='gradient'"
         )
     sampler = make_sampler(parameters, loss, leaf_method, size)
     move = sampler.move(0)
@@ -271,7 +287,7 @@ def make_sampler(
     spec = parameters["sampler"]
     own = {name: parameters[name] for name in ("learning_rate", "temperature", "shrink_rate")}
     if not isinstance(spec, str):
-        _refuse(own | {"subsample": parameters["subsample"]}, f"sampler={spec!r} brings its own")
+        _reject_idle(own | {"subsample": parameters["subsample"]}, f"sampler={spec!r} has its own")
         given: Sampler = spec
         return given
     learning_rate = own.pop("learning_rate")
@@ -300,17 +316,17 @@ def make_sampler(
             )
         arguments |= {"temperature": temperature, "shrink_rate": float(shrink_rate)}
     else:
-        _refuse(own, f"sampler={spec!r} has none (sampler='langevin' has)")
+        _reject_idle(own, f"sampler={spec!r} does not use it, sampler='langevin' does")
     if spec == "plain":
-        _refuse({"subsample": parameters["subsample"]}, "sampler='plain' uses every row")
+        _reject_idle({"subsample": parameters["subsample"]}, "sampler='plain' uses every row")
     else:
         arguments["subsample"] = float(parameters["subsample"])
     sampler: Sampler = SAMPLERS[spec](**arguments)
     return sampler
 
 
-def _refuse(given: Mapping[str, Any], reason: str) -> None:
-    """Refuse parameters that would have no effect."""
+def _reject_idle(given: Mapping[str, Any], reason: str) -> None:
+    """Reject parameters that would have no effect."""
     for name, value in given.items():
         idle = 1.0 if name == "subsample" else "auto"
         if value != idle:
@@ -318,7 +334,7 @@ def _refuse(given: Mapping[str, Any], reason: str) -> None:
 
 
 def check_stability(move: Move, loss: Loss, leaf_method: str) -> None:
-    """Refuse a move that grows its own mistakes.
+    """Reject a move that makes the chain diverge.
 
     A leaf follows theta <- (1 - eps (c + gamma)) theta + ..., with curvature c of the loss in raw
     (1 for a Newton step), which is stable if and only if eps (c + gamma) < 2. A loss with bounded
@@ -328,7 +344,7 @@ def check_stability(move: Move, loss: Loss, leaf_method: str) -> None:
     if move.shrink <= 0.0:
         raise ValueError(
             f"learning_rate={rate:g} times shrink_rate={shrink_rate:g} is {1.0 - move.shrink:g}; "
-            "the chain needs a product below 1"
+            "the product must be below 1: use a smaller shrink_rate or learning_rate"
         )
     curvature = 1.0 if leaf_method == "newton" else loss.smoothness
     bounded = leaf_method == "gradient" and loss.lipschitz is not None
@@ -338,7 +354,8 @@ def check_stability(move: Move, loss: Loss, leaf_method: str) -> None:
         raise ValueError(
             f"learning_rate={rate:g} makes the chain diverge: learning_rate * (curvature + "
             f"shrink_rate) = {rate * (curvature + shrink_rate):g} must be below 2 "
-            f"(curvature {curvature:g} for loss {loss.name!r}, leaf_method {leaf_method!r})"
+            f"(curvature {curvature:g} for loss {loss.name!r}, leaf_method {leaf_method!r}); use a "
+            "smaller learning_rate"
         )
 
 
@@ -481,8 +498,8 @@ def auto_temperature(size: Size, loss: Loss) -> float:
     scale = size.square / typical_curvature(size, loss)
     if not math.isfinite(scale):
         raise ValueError(
-            f"the squared gradients of loss {loss.name!r} have the mean {size.square} at the start:"
-            " the loss gives NaN there, or y is too large"
+            f"temperature='auto' cannot be chosen: the mean squared gradient of loss {loss.name!r}"
+            f" at its start is {size.square}; the loss returns NaN or infinity, or y is too large"
         )
     return size.unit * scale * (1e-6 if loss.convex else 1e-3)
 

@@ -1,6 +1,6 @@
 """Any target and any weights -> vectors that the next rooms can read, one value a row.
 
-Numbers become float64, labels keep their type. What is neither is refused with its first row named.
+Numbers become float64, labels keep their type. All else is rejected, with the first bad row named.
 """
 
 from datetime import date, time, timedelta
@@ -32,8 +32,8 @@ def _read_vector(estimator: Any, y: Any, n_rows: int) -> Array:
     return vector
 
 
-def _refuse_first(bad: NDArray[np.bool_], name: str, values: Array, wanted: str) -> None:
-    """Refuse a vector, naming its first bad row."""
+def _reject_first(bad: NDArray[np.bool_], name: str, values: Array, wanted: str) -> None:
+    """Reject a vector, naming its first bad row."""
     if bad.any():
         row = int(bad.argmax())
         raise ValueError(f"{name} must be {wanted}; row {row} is {values[row]}")
@@ -42,7 +42,7 @@ def _refuse_first(bad: NDArray[np.bool_], name: str, values: Array, wanted: str)
 def read_numbers(estimator: Any, y: Any, n_rows: int) -> Floats:
     """Return a regression target as float64."""
     numbers = _as_numbers(_read_vector(estimator, keep_objects(y, 1), n_rows), "y")
-    _refuse_first(~np.isfinite(numbers), "y", numbers, "finite")
+    _reject_first(~np.isfinite(numbers), "y", numbers, "finite")
     return numbers
 
 
@@ -55,14 +55,15 @@ def _as_numbers(vector: Array, name: str) -> Floats:
         raise ValueError(f"{name} is of type {vector.dtype}; {DATE_ADVICE}")
     if vector.dtype.kind in "OUS":
         for row, value in enumerate(vector.tolist()):
-            if not _is_number(value):
+            if not is_number(value):
                 advice = f"; {DATE_ADVICE}" if isinstance(value, DATES) else ""
                 raise ValueError(f"{name} must be numbers; row {row} is {value!r}{advice}")
     # Fields of packed records are copied.
     return np.require(vector, dtype=np.float64, requirements=["C", "A"])
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
+    """Whether a value is a number; NumPy would take text and dates for one, too."""
     if isinstance(value, (str, bytes, *DATES)):
         return False
     try:
@@ -76,15 +77,15 @@ def read_labels(estimator: Any, y: Any, n_rows: int) -> Array:
     """Return a classification target, labels of any type."""
     vector = _read_vector(estimator, y, n_rows)
     if vector.dtype.kind == "f":
-        _refuse_first(~np.isfinite(vector), "y", vector, "finite")
+        _reject_first(~np.isfinite(vector), "y", vector, "finite")
     if vector.dtype.kind == "O":
         missing = np.array([value is None or value != value for value in vector], dtype=bool)
-        _refuse_first(missing, "y", vector, "a label in every row")
+        _reject_first(missing, "y", vector, "a label in every row")
     if vector.dtype.kind not in "biu":  # whole numbers are labels, however many they are
         try:
             check_classification_targets(vector)
         except TypeError as error:
-            raise TypeError(f"y has labels of kinds that cannot be sorted: {error}") from error
+            raise TypeError(f"y mixes labels of types that cannot be sorted: {error}") from error
     return vector
 
 
@@ -101,11 +102,11 @@ def read_weight(weight: Any, values: Any, name: str = "sample_weight") -> Floats
     )
     if given.shape != (len(values),):
         raise ValueError(
-            f"{name} must have shape ({len(values)},), one number a row of X; it has {given.shape}"
+            f"{name} must have shape ({len(values)},), one number per row of X, not {given.shape}"
         )
     checked = _as_numbers(given, name)
-    _refuse_first(~np.isfinite(checked), name, checked, "finite")
-    _refuse_first(checked < 0.0, name, checked, "at least 0")
+    _reject_first(~np.isfinite(checked), name, checked, "finite")
+    _reject_first(checked < 0.0, name, checked, "at least 0")
     if len(checked) and not checked.any():
-        raise ValueError(f"{name} must not be zero in every row")
+        raise ValueError(f"{name} is zero in every row; at least one must be positive")
     return checked

@@ -69,7 +69,7 @@ def read(path: str | Path) -> Model:
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
         if size > MOST_BYTES:
-            raise ModelFormatError("size", f"{size} bytes are more than {MOST_BYTES}")
+            raise ModelFormatError("size", f"{size} bytes; the limit is {MOST_BYTES}")
         return loads(file.read())
 
 
@@ -166,16 +166,22 @@ def _open(data: bytes) -> tuple[dict[str, Any], Arrays]:
         raise ModelFormatError("size", f"{len(data)} bytes are too few for a model")
     length = int.from_bytes(data[:8], "little")
     if length > min(len(data) - 8, MOST_HEADER_BYTES):
-        raise ModelFormatError("header", "longer than the file or the limit; not a model file")
+        raise ModelFormatError(
+            "header", "it is longer than the file or the limit; this is not a model file"
+        )
     try:
         header = json.loads(data[8 : 8 + length])
         document = json.loads(header["__metadata__"]["sglb"])
     except (ValueError, KeyError, TypeError) as error:
-        raise ModelFormatError("header", "cannot be read; not a model file of sglb") from error
+        raise ModelFormatError(
+            "header", "it cannot be read; this is not a model file of sglb"
+        ) from error
     except RecursionError as error:
-        raise ModelFormatError("header", "nested too deeply to be read") from error
+        raise ModelFormatError("header", "it is nested too deeply") from error
     if hashlib.sha256(data[:-DIGEST_BYTES]).digest() != data[-DIGEST_BYTES:]:
-        raise ModelFormatError("sha256", "the digest does not fit; the file is damaged")
+        raise ModelFormatError(
+            "sha256", "the checksum is wrong: the file is damaged or was changed"
+        )
     if not isinstance(document, dict):
         raise ModelFormatError("header", "the document is not a JSON object")
     check_nesting(document)

@@ -65,7 +65,7 @@ def live(value: Any) -> Any:
                 return None
     except (TypeError, ValueError, KeyError) as error:
         raise ModelFormatError("parameters", str(error)) from error
-    raise ModelFormatError("parameters", f"{value!r} is not known")
+    raise ModelFormatError("parameters", f"{value!r} is not a value that a model file can hold")
 
 
 def live_score(value: Any) -> Any:

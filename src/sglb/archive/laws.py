@@ -108,7 +108,7 @@ FIELDS: Mapping[str, Callable[[Any], bool]] = {
 
 
 def check_nesting(document: Any) -> None:
-    """Refuse what is nested too deeply for code that walks it by calling itself."""
+    """Reject a document that is nested too deeply for recursive code."""
     level, depth = [document], 0
     while level:
         depth += 1
@@ -122,9 +122,12 @@ def check_document(document: Mapping[str, Any]) -> None:
     """Check that every field is there and is what it must be."""
     version = document.get("version")
     if _is_count(version) and version != FORMAT_VERSION:
-        raise ModelFormatError("version", f"{version} is not readable; this is {FORMAT_VERSION}")
+        raise ModelFormatError(
+            "version",
+            f"this version of sglb reads format {FORMAT_VERSION}, the file has format {version}",
+        )
     for field in sorted(set(document) ^ set(FIELDS)):
-        raise ModelFormatError(field, "missing" if field in FIELDS else "not known")
+        raise ModelFormatError(field, "missing" if field in FIELDS else "unknown field")
     for field, holds in FIELDS.items():
         if not holds(document[field]):
             raise ModelFormatError(field, f"{document[field]!r} is not allowed")
@@ -133,7 +136,7 @@ def check_document(document: Mapping[str, Any]) -> None:
 def check_shapes(arrays: Arrays) -> dict[str, int]:
     """Check names, types and shapes of the arrays; return the size behind each letter."""
     for name in sorted(set(arrays) ^ set(ARRAYS)):
-        raise ModelFormatError(name, "missing" if name in ARRAYS else "not known")
+        raise ModelFormatError(name, "missing" if name in ARRAYS else "unknown array")
     sizes = {"H": DIGEST_BYTES}
     for name, (dtype, axes) in ARRAYS.items():
         array = arrays[name]
@@ -141,11 +144,13 @@ def check_shapes(arrays: Arrays) -> dict[str, int]:
             raise ModelFormatError(name, f"is {array.dtype} {array.shape}, not {dtype.__name__}")
         for axis, size in zip(axes, array.shape, strict=True):
             if sizes.setdefault(axis, size) != size:
-                raise ModelFormatError(name, f"shape {array.shape} does not fit the other arrays")
+                raise ModelFormatError(name, f"shape {array.shape} does not match the other arrays")
     if sizes["D"] > MOST_DEPTH or sizes["L"] != 1 << sizes["D"]:
-        raise ModelFormatError("values", f"{sizes['L']} leaves do not fit depth {sizes['D']}")
+        raise ModelFormatError("values", f"{sizes['L']} leaves do not match depth {sizes['D']}")
     if sizes["F"] < 1 or sizes["K"] < 1 or not 1 <= sizes["B"] <= 254:
-        raise ModelFormatError("thresholds", "a model has features, outputs and 1 to 254 borders")
+        raise ModelFormatError(
+            "thresholds", "a model needs a feature, an output and 1 to 254 borders"
+        )
     return sizes
 
 
@@ -176,7 +181,9 @@ def check_trees(arrays: Arrays, sizes: Mapping[str, int]) -> None:
     }
     for field, holds in laws.items():
         if not holds.all():
-            raise ModelFormatError(field, f"wrong at index {np.argwhere(~holds)[0].tolist()}")
+            raise ModelFormatError(
+                field, f"the value at index {np.argwhere(~holds)[0].tolist()} is not valid"
+            )
 
 
 def check_agreement(
@@ -195,7 +202,7 @@ def check_agreement(
     if names is not None and len(names) != n_columns:
         raise ModelFormatError("feature_names", f"{len(names)} names for {n_columns} columns")
     if (classes is None) != (document["kind"] == "regressor"):
-        raise ModelFormatError("classes", f"do not fit a {document['kind']}")
+        raise ModelFormatError("classes", f"they do not match a {document['kind']}")
     outputs = sizes["K"]
     # Up to two classes have one output or two, more have one each.
     if classes is not None and max(len(classes), 2) != max(outputs, 2):

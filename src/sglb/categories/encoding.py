@@ -164,10 +164,14 @@ class Encoding:
         places = np.flatnonzero(self.is_categorical).tolist()
         numbers = [vocabulary.numbers for vocabulary in self.vocabularies]
         readers = [(places[column], numbers[column]) for column in range(len(places))]
-        n_levels, missing = self.n_levels, float("nan")
+        n_columns, n_levels, missing = self.n_columns, self.n_levels, float("nan")
         tables = [_RowTable(table) for table in self.tables]
 
         def encode(row: Sequence[Any]) -> Floats:
+            if len(row) != n_columns:
+                raise ValueError(
+                    f"a row must be {n_columns} values, one for each column; it has {len(row)}"
+                )
             cells = (row[place] for place in numeric)
             values = [missing if cell is None else float(cell) for cell in cells]
             levels = [known.get(label_of(row[place]), -1) for place, known in readers]

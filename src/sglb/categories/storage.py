@@ -123,7 +123,7 @@ def _check_document(document: Any) -> None:
         members = table["members"]
         _require(isinstance(members, list) and all(map(_is_count, members)), "bad members")
         _require(0 < len(set(members)) == len(members), "members of a table must be distinct")
-        _require(all(member < len(columns) for member in members), "a member is no column")
+        _require(all(member < len(columns) for member in members), "a member is not a column")
         _require(_is_count(table["n_entries"]), "n_entries is not a count")
         _require(table["n_entries"] > 0, "a table has no entry, not even that of new levels")
 

@@ -19,6 +19,7 @@ class SamplerName(StrEnum):
     """The ways a chain may move."""
 
     langevin = "langevin"
+    annealed = "annealed"
     stochastic = "stochastic"
     plain = "plain"
 
@@ -100,14 +101,22 @@ MODEL: Group = {
         "(mean), absolute (median), quantile, huber, poisson (counts), cauchy, welsch. The default "
         "is logistic, softmax or squared.",
     ),
-    "n_estimators": _option(int, "Model", "Trees to train; 1000 unless given.", min=1),
+    "quantile": _option(
+        float, "Model", "Level of --loss quantile, between 0 and 1; 0.5 is the median."
+    ),
+    "n_estimators": _auto(
+        _whole,
+        "Trees to train; auto is 1000 or, of up to 10,000 rows without early stopping, as many as "
+        "are best in a cross-validation.",
+    ),
     "learning_rate": _auto(_real, "Size of a step; auto follows from rows, trees and loss."),
-    "max_depth": _auto(_whole, "Splits on the way to a leaf, 1 to 16; auto is 6 or 8."),
+    "max_depth": _auto(_whole, "Splits on the way to a leaf, 1 to 16; auto is 4, 6 or 8."),
     "max_bins": _auto(_whole, "Bins of a column of numbers, 2 to 255; auto is 64 or 254."),
     "sampler": _option(
         SamplerName,
         "Model",
-        "langevin adds noise to gradients, stochastic draws rows, plain does neither.",
+        "langevin adds noise to gradients, annealed ever less, stochastic draws rows, plain does "
+        "neither.",
     ),
     "temperature": _auto(
         _real,

@@ -5,10 +5,11 @@ from pathlib import Path
 from sglb import archive
 from sglb.errors import ModelFormatError
 from sglb.estimators.classifier import SGLBClassifier
+from sglb.estimators.expected_failures import sklearn_expected_failed_checks
 from sglb.estimators.regressor import SGLBRegressor
 from sglb.settings import check_parameters
 
-__all__ = ["SGLBClassifier", "SGLBRegressor", "load"]
+__all__ = ["SGLBClassifier", "SGLBRegressor", "load", "sklearn_expected_failed_checks"]
 
 
 def load(path: str | Path) -> SGLBClassifier | SGLBRegressor:
@@ -17,7 +18,7 @@ def load(path: str | Path) -> SGLBClassifier | SGLBRegressor:
     kind = SGLBClassifier if model.kind == "classifier" else SGLBRegressor
     unknown = set(model.parameters) - set(kind().get_params(deep=False))
     if unknown:
-        raise ModelFormatError("parameters", f"{sorted(unknown)} are not known")
+        raise ModelFormatError("parameters", f"{kind.__name__} has no parameters {sorted(unknown)}")
     try:  # what a file cannot hold, a user's sampler say, comes back as None
         check_parameters({name: v for name, v in model.parameters.items() if v is not None})
     except ValueError as error:

@@ -29,11 +29,13 @@ from sglb.callbacks import (
     user_shape,
 )
 from sglb.ensemble import Ensemble, States
+from sglb.estimators.constructor import check_names
 from sglb.estimators.evaluation import EvalSets, Given, check_watched, list_sets
+from sglb.estimators.one_row import row_reader
 from sglb.estimators.residuals import LastScores, predicts_means, residual_variance
 from sglb.estimators.rows import Rows, encode_rows, warn_of_repeats
 from sglb.folds import Fold, best_length, deal_folds
-from sglb.frame import Features, Mask, read_features
+from sglb.frame import Features, read_features
 from sglb.losses import Loss
 from sglb.losses.links import Link
 from sglb.metrics import MetricSpec, get_metrics
@@ -54,6 +56,12 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
 
     _kind: ClassVar[Kind]
     _model: Model
+
+    def __new__(cls, *arguments: Any, **parameters: Any) -> Self:
+        """Reject an unknown parameter, with the nearest name there is."""
+        check_names(cls, parameters)
+        new: Self = super().__new__(cls)
+        return new
 
     def __init__(
         self,
@@ -225,12 +233,14 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
     ) -> list[tuple[Features, Floats, Floats | None]]:
         """Read the evaluation sets: features, target and weight of each."""
         sets = []
-        mask = rows.features.is_categorical
+        mask, threads = rows.features.is_categorical, n_threads(self.n_jobs)
         for place, one in enumerate(given):
             try:
-                features = self._read_like(one.X, mask)
+                features = read_features(
+                    self, one.X, reset=False, categorical=mask, n_threads=threads
+                )
                 if not len(features):
-                    raise ValueError("there are no rows")
+                    raise ValueError("X has no rows")
                 target = self._same_target(one.y, len(features), rows.classes)
             except ValueError as error:
                 raise ValueError(f"eval_set[{place}]: {error}") from error
@@ -341,15 +351,13 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
             check_is_fitted(self)
         return self._model
 
-    def _read(self, X: Any) -> Features:
+    def _read(self, X: Any, threads: int) -> Features:
         """Read rows to predict."""
-        encoding = self._fitted().encoding
-        return self._read_like(X, None if encoding is None else encoding.is_categorical)
-
-    def _read_like(self, X: Any, mask: Mask | None) -> Features:
-        """Read other rows of the table that fit has seen, its categorical columns by a mask."""
-        threads = n_threads(self.n_jobs)
-        return read_features(self, X, reset=False, categorical=mask, n_threads=threads)
+        model = self._fitted()
+        mask = None if model.encoding is None else model.encoding.is_categorical
+        return read_features(
+            self, X, reset=False, categorical=mask, n_threads=threads, layout=model.layout
+        )
 
     def _compute(
         self, X: Any, kernel: Callable[[Array, int], tuple[Floats, ...]]
@@ -358,8 +366,8 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
 
         Rows with categorical columns are encoded, and computed, block by block.
         """
-        features, threads = self._read(X), n_threads(self.n_jobs)
-        encoding = self._model.encoding
+        threads = n_threads(self.n_jobs)
+        features, encoding = self._read(X, threads), self._model.encoding
         if encoding is None:
             return kernel(features.matrix(), threads)
         blocks = encoding.blocks(features, threads)
@@ -396,14 +404,16 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
     def row_predictor(self) -> Callable[[Any], Any]:
         """Return a function of one row for low latency.
 
-        The row is a NumPy vector of n_features_in_ numbers or, for a model with categorical
-        columns, a sequence of numbers and levels. The function gives what `predict_proba` (a
-        regressor: `predict`) gives for that row in a few microseconds: the model is prepared once,
-        the row is not checked, one thread is used.
+        The row is a vector or a list of n_features_in_ numbers; for a model with categorical
+        columns, of numbers and levels. The function returns what `predict_proba` (a regressor:
+        `predict`) returns for that row in a few microseconds, less for a vector than for a list:
+        the model is prepared once, one thread is used, and of the row only length and type are
+        checked, so that infinity is taken for a very large number.
         """
         model = self._fitted()
         final = model.final
-        encode = _one_row if model.encoding is None else model.encoding.row_encoder()
+        encoding = model.encoding
+        encode = row_reader(model.n_columns) if encoding is None else encoding.row_encoder()
         link, n_columns = self._core_link(), self._n_columns()
         if link is None:
             return lambda row: self._answer(user_shape(final.predict(encode(row))[0]))[0]
@@ -428,7 +438,8 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
 
     def staged_predict_raw(self, X: Any) -> Iterator[Floats]:
         """Yield the raw scores of the chain after each step."""
-        features, threads = self._read(X), n_threads(self.n_jobs)
+        threads = n_threads(self.n_jobs)
+        features = self._read(X, threads)
         ensemble, encoding = self._model.ensemble, self._model.encoding
         if encoding is None:
             yield from map(user_shape, ensemble.staged(features.matrix(), threads))
@@ -488,7 +499,3 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
 def raw_of(states: States, values: Array, threads: int) -> Floats:
     """Return the raw scores of a single state as users see them."""
     return user_shape(states.predict(values, threads)[0])
-
-
-def _one_row(row: Array) -> Array:
-    return row.reshape(1, -1)

@@ -52,7 +52,8 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
         they are divided by their mean over the rows, then multiplied with sample_weight.
     early_stopping_rounds : steps without improvement on the last evaluation set before stopping.
     random_state : seed; the same seed gives the same model for any n_jobs.
-    n_jobs : threads; None or -1 is all available cores.
+    n_jobs : threads; None or -1 is all available cores, by the affinity and OMP_NUM_THREADS of the
+        moment and the CPU quota of the last second.
     verbose : 1 shows progress, a bar in a terminal or notebook and a line every 5 seconds in a
         log; more than 1 is a line every so many steps (docs/callbacks.md).
 
@@ -64,6 +65,12 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
     evals_result_ : evaluation set -> metric -> one value a step.
     learning_rate_, temperature_, shrink_rate_, leaf_method_, loss_ : what "auto" became.
     inverse_temperature_ : the paper's beta, sum of weights / temperature.
+
+    Notes
+    -----
+    scikit-learn's `check_estimator` passes but for the checks of
+    `sglb.sklearn_expected_failed_checks(model)`, which gives the reasons: with noise, weight 2 and
+    two equal rows are the same in distribution only. With sampler="plain" they are the same.
     """
 
     _kind = "classifier"
@@ -147,7 +154,7 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
         place = {label: number for number, label in enumerate(known)}
         unknown = [label for label in labels.tolist() if label not in place]
         if unknown:
-            raise ValueError(f"y has labels that training has not: {unknown}")
+            raise ValueError(f"y has labels that do not occur in the training rows: {unknown}")
         return np.array([place[label] for label in labels.tolist()], dtype=np.float64)[index]
 
     def _row_weight(
@@ -171,7 +178,7 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
         spec = ("logistic" if n_classes <= 2 else "softmax") if by_classes else self.loss
         loss = get_loss(spec, n_classes=n_classes)
         if loss.task == "regression":
-            raise ValueError(f"loss={loss.name!r} is for numbers; use SGLBRegressor")
+            raise ValueError(f"loss={loss.name!r} is for regression; use SGLBRegressor")
         if loss.n_outputs == 1 and n_classes > 2:
             raise ValueError(
                 f"Only binary classification is supported. loss={loss.name!r} has one output and y "
@@ -179,7 +186,8 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
             )
         if loss.n_outputs > 1 and loss.n_outputs != max(n_classes, 2):
             raise ValueError(
-                f"loss={loss.name!r} has {loss.n_outputs} outputs and y has {n_classes} classes"
+                f"loss={loss.name!r} has {loss.n_outputs} outputs, but y has {n_classes} classes; "
+                "it needs one output for each class"
             )
         return loss
 
@@ -198,8 +206,8 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
             return np.ones((len(raw), 1))
         if self.loss_ is None:
             raise ValueError(
-                "the model file does not hold its own loss, so there are no probabilities; "
-                "decision_function gives the raw scores"
+                "this model was read from a file, which does not hold a loss of your own, so there "
+                "are no probabilities; use decision_function for the raw scores"
             )
         link = self._core_link()
         if link is not None:

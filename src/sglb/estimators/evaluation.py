@@ -17,7 +17,7 @@ class Given(NamedTuple):
 def list_sets(eval_set: EvalSets, X_val: Any, y_val: Any) -> list[Given]:
     """Return `eval_set`, a list or a single (X, y) or (X, y, weight), and after it X_val, y_val."""
     if (X_val is None) != (y_val is None):
-        raise ValueError("X_val and y_val go together; one of them is missing")
+        raise ValueError("X_val and y_val must be passed together; one of them is missing")
     if isinstance(eval_set, tuple) and eval_set and not isinstance(eval_set[0], tuple | list):
         eval_set = [eval_set]
     sets = []

@@ -8,25 +8,86 @@ from sklearn.base import RegressorMixin
 from sglb.estimators.base import Array, ChainEstimator, Floats
 from sglb.losses import Loss, get_loss
 from sglb.losses.links import IDENTITY, Link
+from sglb.samplers import Sampler
 from sglb.uncertainty import Uncertainty, of_means, of_moments
 
 
 class SGLBRegressor(RegressorMixin, ChainEstimator):  # type: ignore[misc]
     """Stochastic gradient Langevin boosting for numbers.
 
-    Parameters are those of `SGLBClassifier` without `class_weight`; `loss` is "squared" (mean),
-    "absolute" (median), "quantile", "huber", "poisson" (counts), "cauchy" or "welsch" (robust), an
-    object of `sglb.losses`, or any object with loss(y, raw) and gradient(y, raw).
+    Parameters are those of `SGLBClassifier` without `class_weight`, and
+
+    loss : "squared" (mean), "absolute" (median), "quantile", "huber", "poisson" (counts), "cauchy"
+        or "welsch" (robust), an object of `sglb.losses`, or any object with loss(y, raw) and
+        gradient(y, raw). Widths of losses are in spreads of y, unless an object has absolute=True.
+    quantile : level of loss="quantile", between 0 and 1; None is .5, the median.
     """
 
     _kind = "regressor"
 
+    def __init__(
+        self,
+        *,
+        loss: Any = "squared",
+        quantile: float | None = None,
+        n_estimators: int | str = "auto",
+        learning_rate: float | str = "auto",
+        max_depth: int | str = "auto",
+        max_bins: int | str = "auto",
+        sampler: str | Sampler = "langevin",
+        temperature: float | str = "auto",
+        shrink_rate: float | str = "auto",
+        subsample: float = 1.0,
+        structure_sample: float | str = "auto",
+        random_strength: float = 0.0,
+        leaf_method: str = "auto",
+        leaf_steps: int | str = "auto",
+        l2_regularization: float | str = "auto",
+        init: str = "auto",
+        categorical_features: Any = "from_dtype",
+        early_stopping_rounds: int | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            loss=loss,
+            n_estimators=n_estimators,
+            learning_rate=learning_rate,
+            max_depth=max_depth,
+            max_bins=max_bins,
+            sampler=sampler,
+            temperature=temperature,
+            shrink_rate=shrink_rate,
+            subsample=subsample,
+            structure_sample=structure_sample,
+            random_strength=random_strength,
+            leaf_method=leaf_method,
+            leaf_steps=leaf_steps,
+            l2_regularization=l2_regularization,
+            init=init,
+            categorical_features=categorical_features,
+            early_stopping_rounds=early_stopping_rounds,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
+        self.quantile = quantile
+
     def _choose_loss(self, classes: Array | None) -> Loss:
+        level: dict[str, Any] = {}
+        if self.quantile is not None:
+            if not (isinstance(self.loss, str) and self.loss == "quantile"):
+                raise ValueError(
+                    f"quantile={self.quantile!r} is the level of loss='quantile', and loss is"
+                    f" {self.loss!r}; leave it at None"
+                )
+            level = {"level": float(self.quantile)}
         # By its name: softmax cannot be made without classes.
-        loss = None if self.loss == "softmax" else get_loss(self.loss)
+        loss = None if self.loss == "softmax" else get_loss(self.loss, **level)
         if loss is None or loss.task != "regression":
             name = self.loss if loss is None else loss.name
-            raise ValueError(f"loss={name!r} is for classes; use SGLBClassifier")
+            raise ValueError(f"loss={name!r} is for classification; use SGLBClassifier")
         return loss
 
     def _answer(self, raw: Floats) -> Floats:

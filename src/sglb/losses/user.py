@@ -57,7 +57,8 @@ class UserLoss(Loss):
             raise TypeError(f"a loss must be an object, got the class {user.__name__}")
         if missing:
             raise TypeError(
-                f"{user!r} is no loss: it has no method {' and no method '.join(missing)}"
+                f"{user!r} is not a loss: it needs methods loss(y, raw) and gradient(y, raw), but "
+                f"has no {' and no '.join(missing)}"
             )
         self.user = user
         self.name = str(getattr(user, "name", type(user).__name__))

@@ -25,7 +25,7 @@ class Move:
     subsample: float = 1.0
 
     def __post_init__(self) -> None:
-        """Refuse a move that is none; that the chain stays bounded is for `settings` to check."""
+        """Reject an invalid move; that the chain stays bounded is for `settings` to check."""
         demand("learning_rate", self.learning_rate, self.learning_rate > 0.0, "above 0")
         demand("noise", self.noise, self.noise >= 0.0, "at least 0")
         demand("shrink", self.shrink, self.shrink <= 1.0, "at most 1 (a shrink rate at least 0)")
@@ -33,7 +33,7 @@ class Move:
 
 
 def demand(name: str, value: float, holds: bool, wanted: str) -> None:
-    """Refuse a number of a sampler that is not finite or not what it must be."""
+    """Reject a number of a sampler that is not finite or out of its range."""
     if not holds or not math.isfinite(value):
         raise ValueError(f"a sampler's {name} must be {wanted}, not {value!r}")
 

@@ -1,0 +1,19 @@
+"""Names of the constructor's parameters."""
+
+import inspect
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Any
+
+
+def check_names(kind: type[Any], names: Iterable[str]) -> None:
+    """Raise TypeError for a name that is not a parameter of a class, with the nearest that is."""
+    parameters = inspect.signature(kind.__init__).parameters
+    if any(one.kind is one.VAR_KEYWORD for one in parameters.values()):  # of a user's subclass
+        return
+    known = list(parameters)[1:]  # without self
+    for name in names:
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            advice = f"; did you mean {near[0]!r}?" if near else f"; it has {', '.join(known)}"
+            raise TypeError(f"{kind.__name__} has no parameter {name!r}{advice}")

@@ -220,9 +220,9 @@ def test_callbacks_with_a_close_are_closed_however_the_chain_ends(fails):
 
 @pytest.mark.parametrize("sets", [None, []])
 def test_a_metric_without_rows_to_score_is_rejected_before_a_row_is_read(sets):
-    with pytest.raises(ValueError, match=r"eval_metric='mae' needs rows to watch.*eval_set"):
+    with pytest.raises(ValueError, match=r"eval_metric='mae' needs an evaluation set.*eval_set"):
         SGLBRegressor(**FAST).fit(None, None, eval_set=sets, eval_metric="mae")
-    with pytest.raises(ValueError, match=r"early_stopping_rounds=5 needs rows to watch"):
+    with pytest.raises(ValueError, match=r"early_stopping_rounds=5 needs an evaluation set"):
         SGLBRegressor(**FAST, early_stopping_rounds=5).fit(None, None, eval_set=sets)
 
 
@@ -287,7 +287,7 @@ def test_early_stopping_is_also_a_callback_that_only_ends_the_chain():
     watched = {"eval_set": [(X_VAL, Y_VAL)], "eval_metric": "rmse"}
     model = SGLBRegressor(**FAST).fit(X, Y, callbacks=EarlyStopping(10), **watched)
     assert model.n_iter_ == model.best_iteration_ + 10 < 60
-    with pytest.raises(ValueError, match="EarlyStopping needs rows to watch"):
+    with pytest.raises(ValueError, match="EarlyStopping needs an evaluation set"):
         SGLBRegressor(**FAST).fit(X, Y, callbacks=EarlyStopping(10))
 
 

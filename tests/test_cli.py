@@ -27,7 +27,7 @@ TRAIN = ["train", "train.csv", "-t", "label", "-m", "m.sglb", "--drop", "number"
         ([*TRAIN, "--loss", "none"], "unknown loss 'none'"),
         ([*TRAIN, "--learning-rate", -1], "--learning-rate -1.0 is not allowed"),
         ([*TRAIN, "--max-depth", 99], "--max-depth 99 is not allowed"),
-        ([*TRAIN, "--n-estimators", 0], "Invalid value for '--n-estimators'"),
+        ([*TRAIN, "--n-estimators", 0], "--n-estimators 0 is not allowed"),
         ([*TRAIN, "--early-stopping-rounds", 5], "needs --valid or --valid-fraction"),
         ([*TRAIN, "--valid-fraction", 2], "must lie between 0 and 1"),
         ([*TRAIN, "--valid", "train.csv", "--valid-fraction", 0.5], "exclude one another"),

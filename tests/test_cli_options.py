@@ -113,11 +113,11 @@ def test_the_loss_decides_the_task(folder):
     [
         (
             ["--loss", "poisson", "--task", "classification"],
-            "error: --loss poisson is for numbers; use --task regression",
+            "error: --loss poisson is for regression; use --task regression",
         ),
         (
             ["--loss", "logistic", "--task", "regression"],
-            "error: --loss logistic is for classes; use --task classification",
+            "error: --loss logistic is for classification; use --task classification",
         ),
         (["--loss", "savage"], "use --loss softmax"),
         (["--task", "regression", "--class-weight", "balanced"], "--class-weight has no effect in"),
@@ -151,7 +151,7 @@ def test_warnings_speak_of_options(folder):
     (folder / "t.csv").write_text("\n".join(["a,w,y", *rows]) + "\n")
     result = sglb("train", "t.csv", "-t", "y", "-m", "m.sglb", "--weight", "w", *SMALL)
     assert result.exit_code == 0
-    assert "warning: --weight holds whole numbers" in result.stderr
+    assert "warning: --weight has the mean" in result.stderr
 
 
 def test_words_that_are_not_parameters_stay():

@@ -116,7 +116,7 @@ def test_pruning_names_the_set_or_metric_that_is_not_there():
     ):
         with pytest.raises(ValueError, match=message):
             SGLBRegressor(**FAST).fit(X, Y, **SETS, callbacks=OptunaPruning(trial, **arguments))
-    with pytest.raises(ValueError, match="OptunaPruning needs rows to watch"):
+    with pytest.raises(ValueError, match="OptunaPruning needs an evaluation set"):
         SGLBRegressor(**FAST).fit(X, Y, callbacks=OptunaPruning(trial))
 
 

@@ -210,7 +210,7 @@ def test_check_loss_says_that_rows_are_independent():
 def test_a_chain_whose_loss_runs_away_stops_early_while_all_numbers_are_finite():
     wrong = changed(Squared, gradient=lambda self, y, raw: y - raw)
     with pytest.raises(ChainDiverged, match="mean training loss has grown") as error:
-        SGLBRegressor(loss=wrong, random_state=0).fit(X, Y, check_gradient=False)
+        SGLBRegressor(loss=wrong, n_estimators=1000, random_state=0).fit(X, Y, check_gradient=False)
     assert error.value.step < 100
     assert np.isfinite(error.value.loss)
 
@@ -218,7 +218,9 @@ def test_a_chain_whose_loss_runs_away_stops_early_while_all_numbers_are_finite()
 def test_a_bounded_gradient_with_the_wrong_sign_is_noticed_by_the_loss():
     wrong = changed(Logistic, gradient=lambda self, y, raw: y - 1.0 / (1.0 + np.exp(-raw)))
     with pytest.raises(ChainDiverged, match="mean training loss has grown") as error:
-        SGLBClassifier(loss=wrong, random_state=0).fit(*CANCER, check_gradient=False)
+        SGLBClassifier(loss=wrong, n_estimators=1000, random_state=0).fit(
+            *CANCER, check_gradient=False
+        )
     assert error.value.step < 300
 
 

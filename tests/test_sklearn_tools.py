@@ -102,7 +102,7 @@ def test_an_unknown_parameter_is_rejected_with_the_nearest_name(kind):
         TypeError, match=rf"^{kind.__name__} has no parameter 'n_estimator'; did you"
     ):
         kind(n_estimator=5)
-    with pytest.raises(TypeError, match=r"has no parameter 'zzz'; it has loss, n_estimators, .*"):
+    with pytest.raises(TypeError, match=r"has no parameter 'zzz'; it has loss, .*n_estimators, .*"):
         kind(zzz=1)
     with pytest.raises(TypeError, match=rf"{kind.__name__}.__init__\(\) takes 1 positional"):
         kind(100)

@@ -21,7 +21,7 @@ class EarlyStopping(BaseCallback):
     def start(self, info: StepInfo) -> None:
         """Forget an earlier chain; reject one without evaluation sets."""
         if info.evaluation is None:
-            raise ValueError("EarlyStopping needs rows to watch: give fit an eval_set=[(X, y)]")
+            raise ValueError("EarlyStopping needs an evaluation set: pass eval_set=[(X, y)] to fit")
         self._best = (info.step, float("nan"))
 
     def step(self, info: StepInfo) -> Stop | None:

@@ -36,6 +36,6 @@ def check_watched(
     for name, value in asked.items():
         if value is not None and not sets:
             raise ValueError(
-                f"{name}={value!r} needs rows to watch: give fit an eval_set=[(X, y)] or X_val= "
-                "and y_val="
+                f"{name}={value!r} needs an evaluation set: pass eval_set=[(X, y)], or X_val "
+                "and y_val, to fit"
             )

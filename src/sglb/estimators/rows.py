@@ -128,7 +128,8 @@ class Rows(NamedTuple):
                     for row in (best, *(np.full_like(best, constant) for constant in constants))
                 ]
             )
-        depth = float(np.mean(values[0] - np.nanmin(values, axis=0)))
+        known = np.where(np.isnan(values), np.inf, values)
+        depth = float(np.mean(values[0] - known.min(axis=0)))
         return depth if math.isfinite(depth) else 0.0
 
 

@@ -40,8 +40,8 @@ class OptunaPruning(BaseCallback):
         evaluation = info.evaluation
         if evaluation is None:
             raise ValueError(
-                "OptunaPruning needs rows to watch: give fit an eval_set=[(X, y)] or X_val= and "
-                "y_val="
+                "OptunaPruning needs an evaluation set: pass eval_set=[(X, y)], or X_val and "
+                "y_val, to fit"
             )
         name, metric = evaluation.watched
         if self.set is not None:

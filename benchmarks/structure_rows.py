@@ -16,7 +16,7 @@ from benchmarks import page
 from benchmarks.measures import test_loss
 from benchmarks.peers import get_peer, version
 from benchmarks.problems import get_problem
-from sglb.settings import structure_outputs, structure_rows
+from sglb.defaults import structure_outputs, structure_rows
 
 PROBLEMS = ("rows_100k", "rows_1m", "higgs", "bio", "covertype")
 PEERS = ("hessboost_plain", "lightgbm_quantised")

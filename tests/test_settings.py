@@ -6,20 +6,16 @@ import numpy as np
 import pytest
 
 from sglb import SGLBClassifier, _core
-from sglb.losses import get_loss
-from sglb.samplers import Langevin, Move, Plain, Stochastic
-from sglb.settings import (
-    RULES,
+from sglb.defaults import (
     Size,
     auto_learning_rate,
     auto_shrink_rate,
-    check_parameters,
-    draw_seed,
-    n_threads,
-    resolve,
     structure_outputs,
     structure_rows,
 )
+from sglb.losses import get_loss
+from sglb.samplers import Annealed, Langevin, Move, Plain, Stochastic
+from sglb.settings import RULES, check_parameters, draw_seed, n_threads, resolve
 
 LOGISTIC, SLA, SQUARED = get_loss("logistic"), get_loss("sla"), get_loss("squared")
 DEFAULTS = SGLBClassifier().get_params()
@@ -169,8 +165,8 @@ def test_weights_normalised_to_any_sum_mean_the_same():
 
 def test_auto_parameters_follow_the_sum_of_weights_not_the_number_of_rows():
     assert (
-        settings(n_rows=10, total_weight=500.0).learning_rate
-        == settings(n_rows=500, total_weight=500.0).learning_rate
+        settings(n_rows=10, total_weight=500.0, n_estimators=1000).learning_rate
+        == settings(n_rows=500, total_weight=500.0, n_estimators=1000).learning_rate
     )
 
 
@@ -262,21 +258,63 @@ def test_structure_rows_are_all_of_few_and_some_of_many(n_rows, sample, rows):
 
 
 @pytest.mark.parametrize(
-    ("loss", "n_rows", "n_columns", "depth"),
+    ("loss", "n_rows", "shape", "depth"),
     [
-        (LOGISTIC, 10**6, 11, 6),
-        (LOGISTIC, 9_999, 10, 6),
-        (LOGISTIC, 10_000, 10, 8),
-        (SLA, 10_000, 10, 6),
-        (get_loss("softmax", n_classes=3), 100, 60, 8),
-        (get_loss("softmax", n_classes=3), 100, 61, 6),
-        (SQUARED, 999, 5, 6),
-        (SQUARED, 1000, 50, 8),
+        (LOGISTIC, 10**6, {}, 6),
+        (SLA, 10_000, {"depth": 0.5}, 6),
+        (get_loss("softmax", n_classes=3), 100, {}, 8),
+        (SQUARED, 999, {}, 6),
+        (SQUARED, 1000, {}, 8),
+        (get_loss("quantile"), 1000, {"flatness": 1.0}, 6),
+        (get_loss("welsch"), 1000, {"depth": 1.0}, 4),
     ],
 )
-def test_depth_follows_from_the_task_and_the_size_of_the_table(loss, n_rows, n_columns, depth):
-    size = Size(n_rows, float(n_rows), n_columns=n_columns)
+def test_depth_follows_from_the_task_the_rows_and_the_shape_of_the_loss(loss, n_rows, shape, depth):
+    size = Size(n_rows, float(n_rows), **shape)
     assert resolve(DEFAULTS, loss, size).max_depth == depth
+
+
+def test_the_length_of_a_chain_is_searched_where_few_rows_could_be_overfitted():
+    assert settings().search_length
+    assert settings(n_rows=10_000, total_weight=10_000.0).search_length
+    assert not settings(n_rows=10_001, total_weight=10_001.0).search_length
+    assert not settings(n_rows=10_000, total_weight=20_000.0).search_length
+    assert not settings(n_rows=49, total_weight=49.0).search_length
+    for told in (
+        {"n_estimators": 1000},
+        {"early_stopping_rounds": 50},
+        {"temperature": 1.0},
+        {"sampler": "annealed"},
+        {"sampler": Langevin(0.1, 1e-3, 1e-3)},
+    ):
+        assert not settings(**told).search_length
+    assert settings().n_steps == settings(temperature=1.0).n_steps == 1000
+
+
+def test_an_unwatched_chain_of_two_classes_takes_smaller_steps():
+    unwatched = settings(n_estimators=1000).learning_rate
+    assert unwatched == pytest.approx(math.exp(0.408 * math.log(1000) - 7.299))
+    assert unwatched < settings(early_stopping_rounds=50).learning_rate
+    assert settings().learning_rate == settings(early_stopping_rounds=50).learning_rate
+    many = {"n_rows": 10**6, "total_weight": 1e6}
+    assert (
+        settings(n_estimators=1000, **many).learning_rate
+        == settings(early_stopping_rounds=50, **many).learning_rate
+    )
+    numbers = [settings(SQUARED, n_estimators=1000), settings(SQUARED, early_stopping_rounds=50)]
+    assert numbers[0].learning_rate == numbers[1].learning_rate
+
+
+def test_a_multimodal_loss_of_numbers_cools_down_from_the_depth_of_its_valleys():
+    size = Size(1000, 1000.0, depth=3.0)
+    sampler = resolve(DEFAULTS, get_loss("welsch"), size).sampler
+    assert isinstance(sampler, Annealed)
+    assert sampler.temperatures == pytest.approx((3.0, 3e-4))
+    assert sampler.n_steps == 800
+    fixed = resolve(DEFAULTS | {"temperature": 0.1}, get_loss("welsch"), size).sampler
+    assert isinstance(fixed, Langevin)
+    named = resolve(DEFAULTS | {"sampler": "annealed", "temperature": 0.1}, LOGISTIC, size).sampler
+    assert named.temperatures == pytest.approx((0.1, 1e-5))
 
 
 @pytest.mark.parametrize(
@@ -313,17 +351,11 @@ def test_leaves_of_many_rows_take_three_steps(loss, n_rows, changes, steps):
 
 
 @pytest.mark.parametrize(
-    ("loss", "n_columns", "bins"),
-    [
-        (LOGISTIC, 60, 254),
-        (LOGISTIC, 61, 64),
-        (get_loss("softmax", n_classes=3), 2, 64),
-        (SQUARED, 1000, 254),
-    ],
+    ("loss", "bins"),
+    [(LOGISTIC, 128), (SLA, 128), (get_loss("softmax", n_classes=3), 64), (SQUARED, 254)],
 )
-def test_bins_follow_from_the_task_and_the_number_of_columns(loss, n_columns, bins):
-    size = Size(1000, 1000.0, n_columns=n_columns)
-    assert resolve(DEFAULTS, loss, size).max_bins == bins
+def test_bins_follow_from_the_task(loss, bins):
+    assert resolve(DEFAULTS, loss, Size(1000, 1000.0)).max_bins == bins
 
 
 def test_structures_of_long_chains_have_more_rows():

@@ -48,14 +48,17 @@ class Cell:
 
 
 class Comparison:
-    """Tables by libraries. Tables that some library has not seen at all are left out, and named."""
+    """Tables by libraries. Tables that some library has not seen at all are left out, and named.
 
-    def __init__(self, results):
+    `wanted` tells of a table's name whether it counts.
+    """
+
+    def __init__(self, results, wanted=lambda table: True):
         self.results = results
         there = {job.library for job in results.done}
         self.libraries = [name for name in LIBRARIES if name in there]
         self.cells, self.unfinished = {}, []
-        for table in sorted({job.table for job in results.done}):
+        for table in sorted({job.table for job in results.done if wanted(job.table)}):
             row = self._row(table)
             if row is None:
                 self.unfinished.append(table)

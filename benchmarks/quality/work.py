@@ -1,20 +1,26 @@
 """The tables there are, how much work each is, and a bar that knows the time left."""
 
-from sglb.datasets import RANKING, available_tables, data_folder
+from benchmarks.quality import left_out
+from sglb.datasets import RANKING, Dataset, available_tables, data_folder, load_table
 
 # Starting a process and reading a table costs as much as so many values of it.
 START = 300_000
 
 
 def all_tables():
-    """Stored tables for classification and regression, the small ones first."""
+    """Stored tables for classification and regression, the small ones first, and those left out."""
     folder = data_folder()
     stored = [] if folder is None else [path.stem for path in folder.glob("*.parquet")]
-    return sorted(set(stored) - set(RANKING), key=lambda name: (work(name), name))
+    others = list(left_out.LEFT_OUT) if left_out.installed() else []
+    return sorted(set(stored) - set(RANKING), key=lambda name: (work(name), name)) + others
 
 
 def known_tables():
-    return [name for name in available_tables() if name not in RANKING]
+    return [*(name for name in available_tables() if name not in RANKING), *left_out.LEFT_OUT]
+
+
+def read(name) -> Dataset:
+    return left_out.load(name) if name in left_out.LEFT_OUT else load_table(name)
 
 
 def work(table, max_rows=None):

@@ -17,7 +17,7 @@ from benchmarks.quality.libraries import get_library, version
 from benchmarks.quality.protocol import MAX_ROUNDS, PATIENCE, Part, Protocol
 from benchmarks.quality.scores import scores
 from benchmarks.quality.split import split
-from sglb.datasets import load_table
+from benchmarks.quality.work import read
 
 
 def parts_of(table, seed, max_rows):
@@ -45,7 +45,7 @@ def warm_up(library, threads):
 
 
 def measure(request, library):
-    table = load_table(request["table"])
+    table = read(request["table"])
     train, valid, test = parts_of(table, request["seed"], request.get("max_rows"))
     shape = {"task": table.task, "rows": len(train.y), "features": train.X.shape[1]}
     if hasattr(library, "prepare"):

@@ -25,7 +25,7 @@ Task = Literal["binary", "multiclass", "regression", "ranking"]
 TARGET, WEIGHT, GROUP = "target", "weight", "group"
 # Columns of a stored table that say which rows are for what, never features.
 SPLITS = ("split", "catboost_split", "row_id")
-RANKING = ("mq2008", "mslr_web_164q", "lightgbm_lambdarank")
+RANKING = (*("lightgbm_lambdarank", "mq2008", "mslr_web_164q", "ohsumed", "yandex_relevance"),)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from sglb.bins import Bins
 from sglb.boosting import boost
 from sglb.callbacks import user_shape
 from sglb.categories import Encoder, Encoding, Part, choose_combinations, statistic_targets
+from sglb.defaults import Size
 from sglb.ensemble import Ensemble
 from sglb.frame import Features
 from sglb.leaves import LeafRule
@@ -24,7 +25,6 @@ from sglb.losses import Loss, get_loss
 from sglb.losses.links import IDENTITY
 from sglb.losses.minimisers import spread
 from sglb.samplers import Plain
-from sglb.settings import Size
 from sglb.structure import GreedySearch
 from sglb.training_set import MOST_REPEATS, TrainingSet, weight_unit
 

@@ -1,0 +1,242 @@
+"""What "auto" stands for: size of the data + loss -> numbers, each rule with its evidence.
+
+Weights are multiplicities, so the N of every rule is the sum of weights.
+"""
+
+import math
+from dataclasses import dataclass
+from numbers import Integral
+
+from sglb.leaves import PART_ROWS, LeafMethod
+from sglb.losses import Loss
+
+# Between the .1 of the squared and the 1 of the absolute loss; huber, cauchy and welsch have less
+# than .3 with their default widths.
+FLAT = 0.7
+
+
+@dataclass(frozen=True)
+class Size:
+    """What the rules know of the data.
+
+    `unit` is the weight of one ordinary row (`training_set.weight_unit`): 1 for multiplicities, the
+    mean of weights that were normalised to a smaller sum. `square` and
+    `curvature` are the mean squared gradient and the mean absolute second derivative at the best
+    constant: for the squared loss the variance of y and 1. In regression `spread` is that of y, and
+    `flatness` how much of the root mean square gradient is left when all residuals are a tenth: .1
+    for the squared loss, 1 for the absolute one. `depth` is how far below the mean loss at the
+    start the rows' own optima lie, for losses that are not convex; 0 where it is not known.
+    """
+
+    n_rows: int
+    total_weight: float
+    unit: float = 1.0
+    square: float = 1.0
+    curvature: float = 1.0
+    n_columns: int = 1
+    spread: float = 1.0
+    flatness: float = 0.0
+    depth: float = 0.0
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether gradients stay what they are as residuals shrink."""
+        return self.flatness > FLAT
+
+    @property
+    def count(self) -> float:
+        """Rows, counted by their weights."""
+        return self.total_weight / self.unit
+
+
+def auto_leaf_method(loss: Loss) -> LeafMethod:
+    """Newton where the curvature is never negative and there is one optimum, else the paper's.
+
+    Robust regression losses are linear far from their optimum: their curvature vanishes there, and
+    a Newton step would overshoot.
+    """
+    flat = loss.task == "regression" and loss.lipschitz is not None
+    return "newton" if loss.has_hessian and loss.convex and not flat else "gradient"
+
+
+def is_binary(loss: Loss) -> bool:
+    """Whether one raw score stands for the odds of two classes."""
+    return loss.task != "regression" and loss.n_outputs <= 2
+
+
+def is_multimodal(size: Size, loss: Loss) -> bool:
+    """Whether a loss of numbers has valleys that a chain must find its way between."""
+    return loss.task == "regression" and not loss.convex and size.depth > 0.0
+
+
+def is_small_regression(size: Size, loss: Loss) -> bool:
+    """Whether there are fewer than a thousand numbers to learn from."""
+    return loss.task == "regression" and size.count < 1000.0
+
+
+def auto_max_depth(size: Size, loss: Loss) -> int:
+    """6 for two classes, flat losses and fewer than a thousand numbers, 4 for multimodal losses of
+    numbers, else 8.
+
+    A tree tells a number, or many classes, more than it tells the odds of two. Depth 8 against 6
+    lowered the test error of 10 regressions by 1 to 29 % and of 2 of 3 problems of several classes
+    by 5 to 8 %. Of two classes it changed it by -.6 to +3 %, in the mean by 0, for 1.4 times the
+    time. Of four regressions of 200 to 670 rows 6 lowered it by 2 to 17 % (docs/defaults.md).
+    """
+    if is_multimodal(size, loss):
+        return 4
+    return 6 if is_binary(loss) or size.is_flat or is_small_regression(size, loss) else 8
+
+
+def auto_max_bins(loss: Loss) -> int:
+    """254 for numbers, where 64 cost up to 5 % (coordinates, temperatures), 128 for two classes,
+    where 254 were no better and took longer, 64 for several (docs/defaults.md).
+    """
+    if loss.task == "regression":
+        return 254
+    return 128 if is_binary(loss) else 64
+
+
+def auto_l2(size: Size, loss: Loss, leaf_method: str) -> float:
+    """0 as in the paper; 3 for Newton leaves, whose Hessian sum may be close to zero.
+
+    On 13 binary tables 1 and 10 changed the test log loss by -.1 % and +.16 %. A leaf of a small
+    regression holds few rows, and 1 is enough (docs/defaults.md).
+    """
+    if leaf_method == "gradient":
+        return 0.0
+    return size.unit * (1.0 if is_small_regression(size, loss) else 3.0)
+
+
+def auto_leaf_steps(size: Size, loss: Loss, leaf_method: str) -> int:
+    """3 for two classes and Newton leaves of so many rows that steps before the last look at a part
+    of them, else 1.
+
+    On a million rows they lowered the test log loss of 100 trees by 1.3 % in 1.3 times the time, as
+    much as ten steps. Of fewer rows each step takes as long as the first (docs/defaults.md).
+    """
+    parts = leaf_method == "newton" and math.isfinite(loss.reach) and loss.n_outputs == 1
+    return 3 if parts and size.n_rows >= 2 * PART_ROWS else 1
+
+
+# Spreads of y that the steps of a flat loss may go together at its typical gradient.
+FLAT_TRAVEL = 7.0
+
+
+def auto_learning_rate(
+    size: Size, n_steps: int, loss: Loss, leaf_method: str, *, watched: bool = True
+) -> float:
+    """exp(.246 ln N - 5.127) (n_steps / 1000)^-.451, between .005 and .5, for Newton leaves.
+
+    Found for the logistic loss on 13 tables of 6,000 to 50,000 rows, where half and twice the rate
+    changed the test log loss by -.08 % and +.35 %. A chain of two classes that is not `watched`
+    would go on beyond its best step: it takes exp(.408 ln N - 7.299) (n_steps / 1000)^-.928 if that
+    is less, which lowered the loss by 1 % at 15,000 and 3 % at 5,000 rows. Numbers and more than
+    two classes take twice the rate, with which they come to their optimum within the steps
+    (docs/defaults.md). To go as far, a gradient step is divided by the curvature of the loss at the
+    start, but not by less than a tenth of its largest curvature. Gradients of flat losses
+    (absolute, quantile) do not shrink with the residuals, so that their steps are given a total
+    length. The smoothed 0-1 loss takes the paper's .1.
+    """
+    if loss.name == "sla":
+        return 0.1
+    if size.is_flat and leaf_method == "gradient":
+        return FLAT_TRAVEL / (n_steps * typical_curvature(size, loss))
+    rate = math.exp(0.246 * math.log(size.count) - 5.127) * math.pow(n_steps / 1000.0, -0.451)
+    if is_binary(loss) and not watched:
+        slow = math.exp(0.408 * math.log(size.count) - 7.299) * math.pow(n_steps / 1000.0, -0.928)
+        rate = min(rate, slow)
+    rate = min(max(rate if is_binary(loss) else 2.0 * rate, 0.005), 0.5)
+    return rate / typical_curvature(size, loss) if leaf_method == "gradient" else rate
+
+
+def typical_curvature(size: Size, loss: Loss) -> float:
+    """Curvature at the start, at least a tenth of the largest there is; of a flat loss, whose
+    curvature is all in its kink, typical gradient / spread of y.
+    """
+    if size.is_flat:
+        return math.sqrt(size.square) / size.spread
+    return max(size.curvature, 0.1 * (loss.smoothness or 0.0)) or 1.0
+
+
+# An annealed chain ends at this share of the temperature that it starts with, after this share of
+# its steps; the others are spent at the end of the way.
+COOLING = 1e-4
+COOLING_SHARE = 0.8
+
+
+def auto_hot_temperature(size: Size, loss: Loss) -> float:
+    """The depth of the loss's valleys below the start: what holds a row in the wrong one.
+
+    On six problems of 1,000 to 2,000 rows with 35 to 40 % outliers, a tenth of it left the chain
+    in worse valleys on all six and three times as much on two (docs/defaults.md).
+    """
+    return size.unit * size.depth if size.depth > 0.0 else auto_temperature(size, loss)
+
+
+def auto_temperature(size: Size, loss: Loss) -> float:
+    """1e-3 where noise must carry the chain over barriers, else 1e-5, and 1e-6 for numbers.
+
+    1e-3 is the paper's beta = 1000 N for the smoothed 0-1 loss, whose valleys are .5 deep; it is
+    multiplied by depth / .5 for others. For the logistic loss noise only costs: 1e-5 .06 % of the
+    test log loss, 1e-4 .4 %, 1e-3 2.5 %. A temperature has the unit of the loss, so in regression
+    it is multiplied by squared gradient / curvature: y in metres and in millimetres give the same
+    model. What trees leave unexplained of y may be a thousandth of that, and the noise is to be
+    small beside it (docs/defaults.md).
+    """
+    if loss.task != "regression":
+        return size.unit * (1e-5 if loss.convex else 2e-3 * (size.depth or 0.5))
+    scale = size.square / typical_curvature(size, loss)
+    if not math.isfinite(scale):
+        raise ValueError(
+            f"temperature='auto' cannot be chosen: the mean squared gradient of loss {loss.name!r}"
+            f" at its start is {size.square}; the loss returns NaN or infinity, or y is too large"
+        )
+    return size.unit * scale * (1e-6 if loss.convex else 1e-3)
+
+
+def auto_shrink_rate(size: Size, loss: Loss, leaf_method: str) -> float:
+    """The paper's 1e-3 for non-convex losses; 1e-5 is enough to keep a convex chain stationary.
+
+    Where gradient steps are divided by the curvature of a loss of numbers, the rate is multiplied
+    with it: how far a step shrinks the model must not depend on the unit of y.
+    """
+    unit = 1.0
+    if loss.task == "regression" and leaf_method == "gradient":
+        unit = typical_curvature(size, loss)
+    return unit * (1e-5 if loss.convex else 1e-3)
+
+
+def structure_rows(
+    n_rows: int, sample: str | float = "auto", *, n_steps: int = 100, several: bool = False
+) -> int:
+    """Rows that a structure is searched on: a number, a fraction, or by the size of the data.
+
+    Auto takes every row up to 50,000, where drawing costs nearly what it saves; then 80 sqrt(N),
+    but at least 25,000 and no more than 50,000 or a fiftieth. It is a third more for a thousand
+    steps than for a hundred, as the trees of a long chain have less and less to go by, and twice
+    that for `several` outputs, each of which has few rows that tell about it; in a thousand steps
+    these use every row up to 100,000. Rows are drawn by importance, and other ones for each tree;
+    docs/benchmarks.md shows what fewer or more cost.
+    """
+    if sample == "auto":
+        times = 2 if several else 1
+        if n_rows <= 50_000 * min(times, max(1.0, n_steps / 500.0)):
+            return n_rows
+        some = max(25_000.0, min(80.0 * math.sqrt(n_rows), max(50_000.0, n_rows / 50.0)))
+        return min(n_rows, round(times * some * math.pow(max(1.0, n_steps / 100.0), 0.125)))
+    if isinstance(sample, Integral):
+        return min(n_rows, int(sample))
+    return max(1, round(float(sample) * n_rows))
+
+
+def structure_outputs(n_outputs: int, sample: str | float = "auto") -> int:
+    """Outputs that a structure is searched on: the root of their number, at least 3; all of them
+    where the rows are stated.
+
+    3 of 7 classes (covertype) gave a test loss .7 % lower than all 7 in half the time, 4 of 10
+    (poker_100k) 24 % lower (docs/defaults.md); of 10 classes that are all alike, 3 cost .3 %.
+    """
+    if sample != "auto":
+        return n_outputs
+    return min(n_outputs, max(3, math.ceil(math.sqrt(n_outputs))))

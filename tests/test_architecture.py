@@ -44,6 +44,7 @@ DOORS = {
     ("cli", "experiments"),
     ("experiments", "plots"),
     ("archive", "model"),
+    ("posterior", "model"),
     ("boosting", "chain"),
     ("folds", "boosting"),
     ("settings", "defaults"),

@@ -225,3 +225,25 @@ def test_a_quantile_has_its_level_on_the_training_rows_at_any_scale_and_noise(sc
     model = SGLBRegressor(loss=losses.Quantile(0.9), n_estimators=300, max_depth=3, random_state=0)
     # A standard error of .0055; trees cannot tell a row from its neighbours at this depth.
     assert abs(np.mean(y <= model.fit(x, y).predict(x)) - 0.9) < 0.02
+
+
+def test_the_level_of_a_quantile_is_a_parameter():
+    flat = SGLBRegressor(loss="quantile", quantile=0.9, n_estimators=20, random_state=0)
+    as_object = SGLBRegressor(loss=losses.Quantile(0.9), n_estimators=20, random_state=0)
+    np.testing.assert_array_equal(flat.fit(X, Y).predict(X), as_object.fit(X, Y).predict(X))
+    assert flat.loss_.level == 0.9
+    assert SGLBRegressor(loss="quantile", n_estimators=2).fit(X, Y).loss_.level == 0.5
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"quantile": 0.9}, "quantile=0.9 is the level of loss='quantile', and loss is 'squared'"),
+        ({"loss": losses.Quantile(0.5), "quantile": 0.9}, "is the level of loss='quantile'"),
+        ({"loss": "quantile", "quantile": 1.0}, "quantile=1.0 is not allowed"),
+        ({"loss": "quantile", "quantile": "0.9"}, "quantile='0.9' is not allowed"),
+    ],
+)
+def test_a_level_without_its_loss_or_beyond_its_range_is_rejected(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        SGLBRegressor(**parameters).fit(X, Y)

@@ -288,6 +288,7 @@ def test_the_length_of_a_chain_is_searched_where_few_rows_could_be_overfitted():
         {"sampler": Langevin(0.1, 1e-3, 1e-3)},
     ):
         assert not settings(**told).search_length
+    assert not settings(SLA).search_length
     assert settings().n_steps == settings(temperature=1.0).n_steps == 1000
 
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from sklearn.datasets import load_breast_cancer
 
 from problems import THREADS, generators, make_ensemble, make_table
 from sglb import SGLBClassifier, SGLBRegressor
@@ -348,3 +349,31 @@ def test_what_is_no_probability_has_no_entropy():
         states.entropies(np.zeros((3, 6)), "identity", 1.0, 2)
     with pytest.raises(ValueError, match="mean must be"):
         states.entropies(np.zeros((3, 6)), "softmax", 1.0, 3)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({}, "its temperature was chosen for accuracy"),
+        ({"temperature": 0.0}, "the chain has no noise"),
+        ({"sampler": "plain"}, "the chain has no noise"),
+        ({"temperature": 1.0}, "Newton leaves"),
+        ({"temperature": 1.0, "leaf_method": "gradient"}, "its 20 steps are .* relaxation times"),
+    ],
+    ids=["default", "cold", "plain", "newton", "short"],
+)
+def test_states_that_cannot_be_draws_are_warned_of(changes, reason):
+    X, y = load_breast_cancer(return_X_y=True)
+    model = SGLBClassifier(n_estimators=20, random_state=0, **changes).fit(X, y)
+    with pytest.warns(UserWarning, match=f"not draws.*{reason}.*Rank rows by 'total'") as told:
+        model.predict_uncertainty(X[:3])
+    assert told[0].filename == __file__
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_hot_chain_that_has_forgotten_its_start_is_not_warned_of():
+    X, y = load_breast_cancer(return_X_y=True)
+    rates = {"learning_rate": 0.3, "shrink_rate": 0.1, "temperature": 1.0}
+    model = SGLBClassifier(n_estimators=200, leaf_method="gradient", random_state=0, **rates)
+    model.fit(X, y).predict_uncertainty(X[:3])

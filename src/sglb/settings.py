@@ -245,14 +245,15 @@ def searches_length(parameters: Mapping[str, Any], loss: Loss, size: Size) -> bo
     """Whether the length of a chain is to be found by cross-validation.
 
     Not where an evaluation set tells it, where rows cannot be left out, where there are so many
-    that 1,000 steps do not overfit, and for chains that are run for their law or on a schedule.
+    that 1,000 steps do not overfit, and for chains that are run for their law or towards a global
+    optimum.
     """
     told = parameters["early_stopping_rounds"] is not None
     sampler = parameters["sampler"]
     own_law = not isinstance(sampler, str) or parameters["temperature"] != "auto"
-    on_schedule = sampler == "annealed" or defaults.is_multimodal(size, loss)
+    far_to_go = sampler == "annealed" or not loss.convex
     possible = loss.independent and size.n_rows >= FEW_TO_FOLD and size.count <= FEW_ROWS
-    return possible and not (told or own_law or on_schedule)
+    return possible and not (told or own_law or far_to_go)
 
 
 def _given(value: Any, auto: int) -> int:

@@ -40,7 +40,7 @@ from sglb.losses import Loss
 from sglb.losses.links import Link
 from sglb.metrics import MetricSpec, get_metrics
 from sglb.model import Kind, Model
-from sglb.posterior import virtual_states
+from sglb.posterior import virtual_states, warn_if_not_draws
 from sglb.samplers import Sampler
 from sglb.settings import Settings, check_parameters, n_threads, resolve
 from sglb.structure import GreedySearch
@@ -454,6 +454,7 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
         """Return the states of the chain that serve as its draws."""
         ensemble = self._fitted().ensemble
         check_parameters({"n_states": n_states})
+        warn_if_not_draws(self._model, stacklevel=3)
         return ensemble.states(virtual_states(len(ensemble), n_states).tolist())
 
     def _draws(self, X: Any, states: States) -> Floats:

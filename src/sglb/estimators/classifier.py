@@ -258,9 +258,10 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
         """Return mean probabilities, and knowledge, data and total uncertainty of each row.
 
         Entropies in nats over up to `n_states` states of the second half of the chain: total of
-        the mean probability, data the mean entropy, knowledge the difference. At temperature 1 with
-        leaf_method="gradient" the states are draws from the posterior; at the default temperature,
-        made for accuracy, they differ by little more than how the chain moves on.
+        the mean probability, data the mean entropy, knowledge the difference. `total` ranks rows by
+        how open their outcome is. `knowledge` has a meaning only where the states are draws from
+        the posterior: a chain at temperature 1, leaf_method="gradient", that lasts many times
+        1 / (learning_rate * shrink_rate) steps. A warning says where they cannot be.
         """
         states, link = self._several_states(n_states), self._core_link()
         if link is None:

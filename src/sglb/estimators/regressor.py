@@ -115,12 +115,13 @@ class SGLBRegressor(RegressorMixin, ChainEstimator):  # type: ignore[misc]
         """Return mean, knowledge, data and total uncertainty (variances) of each row.
 
         `knowledge` is the variance of the prediction over up to `n_states` states of the second
-        half of the chain. At temperature 1 with leaf_method="gradient" these are draws from the
-        posterior (of a loss that is minus a log likelihood); at the default temperature, made for
-        accuracy, they differ by little more than how the chain moves on. `data` is one number for
-        all rows, the mean squared residual of the training rows: it takes the noise for constant,
-        and is too small where the chain has fitted its training rows closely. For losses whose
-        prediction is not a mean, `data` and `total` are None.
+        half of the chain. It has a meaning only where these are draws from the posterior: a chain
+        with leaf_method="gradient" at the temperature that makes loss / temperature minus a log
+        likelihood (for the squared loss the variance of the noise), that lasts many times
+        1 / (learning_rate * shrink_rate) steps. A warning says where they cannot be. `data` is one
+        number for all rows, the mean squared residual of the training rows: it takes the noise for
+        constant, and is too small where the chain has fitted its training rows closely. For losses
+        whose prediction is not a mean, `data` and `total` are None.
         """
         states, link = self._several_states(n_states), self._core_link()
         noise_variance = self._model.residual_variance

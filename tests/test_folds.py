@@ -1,0 +1,98 @@
+"""The cross-validated length of a chain."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_diabetes, make_classification
+
+from sglb import SGLBClassifier, SGLBRegressor
+from sglb.folds import N_FOLDS, PATIENCE, STRIDE, best_length, deal_folds
+
+X, Y = load_diabetes(return_X_y=True)
+
+
+class Curve:
+    """Stands in for a chain: the loss of its fold is a function of the step."""
+
+    def __init__(self, losses):
+        self.losses = losses
+        self.n_run = 0
+
+    def run(self, steps):
+        self.n_run = steps[-1] + 1
+        return np.array([self.losses(step + 1) for step in steps])
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_the_length_is_where_the_sum_of_the_folds_is_least(n_threads):
+    made = []
+
+    def make_fold(inside):
+        number = len(made)
+        made.append(Curve(lambda n: (n - 30 - 10 * number) ** 2))  # mean of the bottoms: 50
+        return made[-1]
+
+    assert best_length(make_fold, np.arange(10) % N_FOLDS, 1000, n_threads) == 50
+    assert {fold.n_run for fold in made} == {50 + PATIENCE}
+
+
+def test_a_curve_that_falls_to_the_end_gives_all_steps():
+    assert best_length(lambda inside: Curve(lambda n: -n), np.arange(5), STRIDE + 3) == STRIDE + 3
+
+
+@pytest.mark.parametrize("classes", [True, False])
+def test_folds_are_of_one_size_and_spread_each_class_evenly(classes):
+    y = np.repeat([0.0, 1.0, 2.0], [600, 300, 103])
+    fold = deal_folds(y, 7, classes=classes)
+    assert np.ptp(np.bincount(fold, minlength=N_FOLDS)) <= 1
+    if classes:
+        for label in range(3):
+            assert np.ptp(np.bincount(fold[y == label], minlength=N_FOLDS)) <= 1
+    assert (fold != deal_folds(y, 8, classes=classes)).any()
+    assert (fold == deal_folds(y, 7, classes=classes)).all()
+
+
+def test_a_small_noisy_table_gets_fewer_trees_and_a_better_score():
+    train, test = slice(0, 350), slice(350, None)
+    auto = SGLBRegressor(random_state=0).fit(X[train], Y[train])
+    long = SGLBRegressor(random_state=0, n_estimators=1000).fit(X[train], Y[train])
+    assert auto.n_iter_ < 300
+    assert auto.score(X[test], Y[test]) > long.score(X[test], Y[test]) + 0.02
+
+
+def test_the_chain_is_that_of_its_length():
+    auto = SGLBRegressor(random_state=0).fit(X, Y)
+    # The rate is that of 1,000 steps, which a stated length does not know.
+    same = SGLBRegressor(
+        random_state=0, n_estimators=auto.n_iter_, learning_rate=auto.learning_rate_
+    )
+    np.testing.assert_array_equal(auto.predict(X), same.fit(X, Y).predict(X))
+
+
+def test_the_length_is_the_same_for_any_number_of_threads():
+    rows, labels = make_classification(600, 8, flip_y=0.3, random_state=0)
+    lengths = {
+        SGLBClassifier(random_state=3, n_jobs=jobs).fit(rows, labels).n_iter_ for jobs in (1, 2, 4)
+    }
+    assert len(lengths) == 1
+
+
+def test_rows_with_categories_and_weights_have_a_cross_validated_length():
+    rng = np.random.default_rng(0)
+    town = rng.integers(0, 150, 800).astype(str).astype(object)
+    table = np.column_stack([town, rng.normal(size=800).astype(object)])
+    y = (rng.random(800) < 0.3 + 0.4 * (town.astype(int) % 2)).astype(int)
+    weight = rng.uniform(0.5, 2.0, 800)
+    model = SGLBClassifier(random_state=0, categorical_features=[0]).fit(table, y, weight)
+    assert 1 <= model.n_iter_ <= 1000
+    assert model.score(table, y) > 0.6
+
+
+def test_the_best_loss_of_the_folds_is_near_the_best_of_the_test_rows():
+    rows, labels = make_classification(3000, 10, flip_y=0.2, random_state=1)
+    auto = SGLBClassifier(random_state=0).fit(rows[:1000], labels[:1000])
+    long = SGLBClassifier(random_state=0, n_estimators=1000, learning_rate=auto.learning_rate_).fit(
+        rows[:1000], labels[:1000], eval_set=[(rows[1000:], labels[1000:])]
+    )
+    curve = np.array(long.evals_result_["validation_0"]["loss"])
+    assert curve[auto.n_iter_ - 1] < 1.02 * curve.min()
+    assert curve[-1] > 1.1 * curve.min()  # else there would be nothing to find

@@ -104,11 +104,14 @@ class Rows(NamedTuple):
 
         length = 1.0
         if self.classes is None:
-            length = spread(y, weight)
-            size = replace(size, spread=length, square=mean_square(raw))
-            if loss.n_outputs == 1 and loss.link is IDENTITY:
-                near = mean_square(y + NEAR * (raw - y))
-                size = replace(size, flatness=math.sqrt(near / size.square) if near > 0.0 else 0.0)
+            size = replace(size, square=mean_square(raw))
+            # Gradients that grow with the residuals have no width to compare with y's.
+            if loss.lipschitz is not None or not loss.proven:
+                length = spread(y, weight)
+                size = replace(size, spread=length)
+                if loss.n_outputs == 1 and loss.link is IDENTITY and size.square > 0.0:
+                    near = mean_square(y + NEAR * (raw - y))
+                    size = replace(size, flatness=math.sqrt(near / size.square))
         if not loss.convex and loss.independent:
             size = replace(size, depth=self._depth(loss, best))
         bend = loss.curvature(y, raw, length).reshape(len(y), -1).mean(axis=1)

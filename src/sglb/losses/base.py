@@ -75,13 +75,9 @@ class Loss(ABC):
         """Return the constructor's arguments; `get_loss(name, **parameters)` is an equal loss."""
         return {name: float(value) for name, value in vars(self).items()}
 
-    def scaled(self, spread: float) -> Self:
-        """Return this loss for a target of that spread: its widths become lengths in units of y."""
-        return self
-
     def prepared(self, y: Floats, weight: Floats | None, *, check: bool = True) -> Self:
         """Return this loss ready for a chain on y: widths in units of y, a user's loss examined."""
-        return self.scaled(spread(y, weight)) if self.task == "regression" else self
+        return self
 
     def some(self, n_rows: int) -> slice:
         """Return rows that are enough to estimate a mean of."""
@@ -183,11 +179,11 @@ class WidthLoss(Loss):
         """Name of the parameter that is a width."""
         return "width"
 
-    def scaled(self, spread: float) -> Self:
-        """Return the loss with an absolute width."""
+    def prepared(self, y: Floats, weight: Floats | None, *, check: bool = True) -> Self:
+        """Return the loss with an absolute width: what was a number of spreads is a length."""
         if self.absolute:
             return self
-        width = getattr(self, self.width_name) * spread
+        width = getattr(self, self.width_name) * spread(y, weight)
         return replace(self, **{self.width_name: width, "absolute": True})
 
 

@@ -96,3 +96,9 @@ def test_the_best_loss_of_the_folds_is_near_the_best_of_the_test_rows():
     curve = np.array(long.evals_result_["validation_0"]["loss"])
     assert curve[auto.n_iter_ - 1] < 1.02 * curve.min()
     assert curve[-1] > 1.1 * curve.min()  # else there would be nothing to find
+
+
+def test_the_length_is_told_where_progress_is_shown(capfd):
+    model = SGLBRegressor(random_state=0, verbose=1).fit(X, Y)
+    said = capfd.readouterr().err
+    assert f"sglb: {model.n_iter_} of at most 1,000 trees by cross-validation\n" in said

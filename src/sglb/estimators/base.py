@@ -4,6 +4,7 @@
 keeps a `Model`; every prediction is a way to read that model.
 """
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -284,7 +285,11 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
             )
 
         folds = deal_folds(rows.target, settings.seed, classes=rows.classes is not None)
-        return best_length(make_fold, folds, settings.n_steps, settings.n_threads)
+        n_steps = best_length(make_fold, folds, settings.n_steps, settings.n_threads)
+        if self.verbose:
+            most = f"{settings.n_steps:,}"
+            print(f"sglb: {n_steps:,} of at most {most} trees by cross-validation", file=sys.stderr)
+        return n_steps
 
     def _run(
         self,

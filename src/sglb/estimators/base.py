@@ -1,21 +1,18 @@
-"""What both estimators share: parameters, fit, raw scores, storage.
+"""What both estimators share: parameters and fit.
 
 `fit` walks the rooms in the data's order, frame -> settings -> bins -> training set -> loop, and
-keeps a `Model`; every prediction is a way to read that model.
+keeps a `Model`, which `fitted` reads.
 """
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted
 
 from sglb import archive
 from sglb.boosting import boost
@@ -27,21 +24,18 @@ from sglb.callbacks import (
     Parameters,
     Progress,
     check_callbacks,
-    user_shape,
 )
-from sglb.ensemble import Ensemble, States
+from sglb.ensemble import Ensemble
 from sglb.estimators.constructor import check_names
 from sglb.estimators.evaluation import EvalSets, Given, check_watched, list_sets
-from sglb.estimators.one_row import row_reader
+from sglb.estimators.fitted import FittedChain
 from sglb.estimators.residuals import LastScores, predicts_means, residual_variance
 from sglb.estimators.rows import Rows, encode_rows, warn_of_repeats
 from sglb.folds import Fold, best_length, deal_folds
 from sglb.frame import Features, read_features
 from sglb.losses import Loss
-from sglb.losses.links import Link
 from sglb.metrics import MetricSpec, get_metrics
 from sglb.model import Kind, Model
-from sglb.posterior import virtual_states, warn_if_not_draws
 from sglb.samplers import Sampler
 from sglb.settings import Settings, check_parameters, n_threads, resolve
 from sglb.structure import GreedySearch
@@ -52,11 +46,10 @@ Array = NDArray[Any]
 Floats = NDArray[np.float64]
 
 
-class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+class ChainEstimator(FittedChain):
     """An estimator whose fit runs a chain."""
 
     _kind: ClassVar[Kind]
-    _model: Model
 
     def __new__(cls, *arguments: Any, **parameters: Any) -> Self:
         """Reject an unknown parameter, with the nearest name there is."""
@@ -328,156 +321,6 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
                 callbacks=guests,
             )
 
-    def _adopt(self, model: Model) -> Self:
-        """Become the fitted estimator of a model."""
-        self._model = model
-        self.ensemble_ = model.ensemble
-        self.loss_ = model.loss
-        self.n_features_in_ = model.n_columns
-        if model.feature_names is not None:
-            self.feature_names_in_ = np.array(model.feature_names, dtype=object)
-        if model.classes is not None:
-            self.classes_ = model.classes
-        self.n_iter_ = len(model.ensemble)
-        self.best_iteration_ = model.best_iteration
-        self.best_score_ = model.best_score
-        self.evals_result_ = model.evals_result
-        self.learning_rate_ = model.learning_rate
-        self.temperature_ = model.temperature
-        self.shrink_rate_ = model.shrink_rate
-        self.leaf_method_ = model.leaf_method
-        self.inverse_temperature_ = model.inverse_temperature
-        self.feature_importances_ = model.feature_importances
-        return self
-
-    def _fitted(self) -> Model:
-        """Return the model, or raise scikit-learn's error if there is none."""
-        if "_model" not in self.__dict__:  # the check takes as long as a row's prediction
-            check_is_fitted(self)
-        return self._model
-
-    def _read(self, X: Any, threads: int) -> Features:
-        """Read rows to predict."""
-        model = self._fitted()
-        mask = None if model.encoding is None else model.encoding.is_categorical
-        return read_features(
-            self, X, reset=False, categorical=mask, n_threads=threads, layout=model.layout
-        )
-
-    def _compute(
-        self, X: Any, kernel: Callable[[Array, int], tuple[Floats, ...]]
-    ) -> tuple[Floats, ...]:
-        """Return what a kernel of (values, threads) makes of X: arrays of one row for each of X.
-
-        Rows with categorical columns are encoded, and computed, block by block.
-        """
-        threads = n_threads(self.n_jobs)
-        features, encoding = self._read(X, threads), self._model.encoding
-        if encoding is None:
-            return kernel(features.matrix(), threads)
-        blocks = encoding.blocks(features, threads)
-        parts = [kernel(values, threads) for _, values in blocks]
-        return tuple(np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-
-    def predict_raw(self, X: Any) -> Floats:
-        """Return raw scores, (n_rows,) or with several outputs (n_rows, n_outputs)."""
-        final = self._fitted().final
-        return self._compute(X, lambda values, threads: (raw_of(final, values, threads),))[0]
-
-    def _predict_answers(self, X: Any) -> Floats:
-        """Return what `_answer` makes of the raw scores, in one go where the core knows how."""
-        link = self._core_link()
-        if link is None:
-            return self._answer(self.predict_raw(X))
-        final, name, parameter, n = (
-            self._fitted().final,
-            link.name,
-            link.parameter,
-            self._n_columns(),
-        )
-        answers = self._compute(
-            X, lambda values, threads: (final.linked(values, name, parameter, n, threads),)
-        )
-        return self._in_shape(answers[0])
-
-    def _core_link(self) -> Link | None:
-        """Return the link from raw scores to answers, None where Python has to see the scores."""
-        model = self._fitted()
-        link = None if model.loss is None else model.loss.link
-        return link if isinstance(link, Link) else None
-
-    def row_predictor(self) -> Callable[[Any], Any]:
-        """Return a function of one row for low latency.
-
-        The row is a vector or a list of n_features_in_ numbers; for a model with categorical
-        columns, of numbers and levels. The function returns what `predict_proba` (a regressor:
-        `predict`) returns for that row in a few microseconds, less for a vector than for a list:
-        the model is prepared once, one thread is used, and of the row only length and type are
-        checked, so that infinity is taken for a very large number.
-        """
-        model = self._fitted()
-        final = model.final
-        encoding = model.encoding
-        encode = row_reader(model.n_columns) if encoding is None else encoding.row_encoder()
-        link, n_columns = self._core_link(), self._n_columns()
-        if link is None:
-            return lambda row: self._answer(user_shape(final.predict(encode(row))[0]))[0]
-        name, parameter, in_shape = link.name, link.parameter, self._in_shape
-
-        def predict_row(row: Any) -> Any:
-            return in_shape(final.linked(encode(row), name, parameter, n_columns))[0]
-
-        return predict_row
-
-    def _answer(self, raw: Floats) -> Floats:
-        """Turn raw scores into probabilities or, in regression, predictions."""
-        raise NotImplementedError
-
-    def _n_columns(self) -> int:
-        """Answers a row."""
-        raise NotImplementedError
-
-    def _in_shape(self, answers: Floats) -> Floats:
-        """Return answers (n_rows, n_columns) as `_answer` would."""
-        return answers
-
-    def staged_predict_raw(self, X: Any) -> Iterator[Floats]:
-        """Yield the raw scores of the chain after each step."""
-        threads = n_threads(self.n_jobs)
-        features = self._read(X, threads)
-        ensemble, encoding = self._model.ensemble, self._model.encoding
-        if encoding is None:
-            yield from map(user_shape, ensemble.staged(features.matrix(), threads))
-            return
-        columns = encoding.codes(features, ensemble.bins, threads)
-        raw = ensemble.start(len(features))
-        for step in range(len(ensemble)):
-            ensemble.advance(columns, raw, step, threads)
-            yield user_shape(raw.copy())
-
-    def _several_states(self, n_states: int) -> States:
-        """Return the states of the chain that serve as its draws."""
-        ensemble = self._fitted().ensemble
-        check_parameters({"n_states": n_states})
-        warn_if_not_draws(self._model, stacklevel=3)
-        return ensemble.states(virtual_states(len(ensemble), n_states).tolist())
-
-    def _draws(self, X: Any, states: States) -> Floats:
-        """Return the answers of several states, one traversal for all."""
-
-        def answers(values: Array, threads: int) -> tuple[Floats, ...]:
-            return tuple(self._answer(user_shape(raw)) for raw in states.predict(values, threads))
-
-        return np.stack(self._compute(X, answers))
-
-    def save(self, path: str | Path) -> None:
-        """Write the fitted model to a file, whole or not at all; `sglb.load` reads it.
-
-        A loss of your own is code and not in the file: a classifier then has `decision_function`
-        and `predict`, but no probabilities. Pickle keeps it, where the loss can be imported.
-        """
-        archive.write(self._fitted(), path)
-
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = dict(super().__getstate__())
         model = state.pop("_model", None)
@@ -500,8 +343,3 @@ class ChainEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
         if model.loss is None and kept.get("loss") is not None:
             model = replace(model, loss=self._choose_loss(model.classes))
         self._adopt(model)
-
-
-def raw_of(states: States, values: Array, threads: int) -> Floats:
-    """Return the raw scores of a single state as users see them."""
-    return user_shape(states.predict(values, threads)[0])

@@ -141,8 +141,9 @@ class ChainEstimator(FittedChain):
         rows = self._read_rows(X, y, sample_weight)
         loss = self._choose_loss(rows.classes)
         loss.check_target(rows.target)
-        loss = loss.prepared(rows.target, rows.weight, check=check_gradient)
+        loss = loss.prepared(rows.target, rows.weight)
         best = loss.init(rows.target, rows.weight)
+        loss = loss.tried(rows.target, best, check=check_gradient)
         settings = resolve(parameters, loss, rows.size(loss, best))
         threads = settings.n_threads
         given = self._read_evaluation(sets_given, rows)

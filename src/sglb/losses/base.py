@@ -75,8 +75,12 @@ class Loss(ABC):
         """Return the constructor's arguments; `get_loss(name, **parameters)` is an equal loss."""
         return {name: float(value) for name, value in vars(self).items()}
 
-    def prepared(self, y: Floats, weight: Floats | None, *, check: bool = True) -> Self:
-        """Return this loss ready for a chain on y: widths in units of y, a user's loss examined."""
+    def prepared(self, y: Floats, weight: Floats | None) -> Self:
+        """Return this loss for a chain on y: widths become lengths in units of y."""
+        return self
+
+    def tried(self, y: Floats, start: Floats, *, check: bool = True) -> Self:
+        """Return this loss after a trial on y near `start`; a built-in one needs none."""
         return self
 
     def some(self, n_rows: int) -> slice:
@@ -179,7 +183,7 @@ class WidthLoss(Loss):
         """Name of the parameter that is a width."""
         return "width"
 
-    def prepared(self, y: Floats, weight: Floats | None, *, check: bool = True) -> Self:
+    def prepared(self, y: Floats, weight: Floats | None) -> Self:
         """Return the loss with an absolute width: what was a number of spreads is a length."""
         if self.absolute:
             return self

@@ -7,6 +7,7 @@ that cannot be written to. What comes back is checked, then copied once into the
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
+from copy import copy
 from functools import partial
 from typing import Any, NoReturn, Self
 
@@ -25,8 +26,8 @@ REQUIRED = ("loss", "gradient")
 # costs more than the arithmetic; those of a block stay in a cache.
 BLOCK_ROWS = 1 << 17
 PROBED_ROWS = 64
-# A mean over this many rows has a standard error of a 256th of the spread.
-ENOUGH_ROWS = 1 << 16
+# A mean over this many rows has a standard error of a 128th of the spread.
+ENOUGH_ROWS = 1 << 14
 
 
 class UserLoss(Loss):
@@ -219,22 +220,35 @@ class UserLoss(Loss):
             "leaf_method='gradient'"
         )
 
-    def prepared(self, y: Floats, weight: Floats | None, *, check: bool = True) -> Self:
-        """Return the loss after a trial on y: whether rows are independent, whether it is convex.
+    def prepared(self, y: Floats, weight: Floats | None) -> Self:
+        """Return a copy that knows whether rows of y are independent."""
+        loss = copy(self)
+        length, middle = self._scale(y)
+        start = np.full(self.n_outputs, middle)
+        with np.errstate(all="ignore"):
+            loss.independent = trial.independent_rows(self, y, start, length)
+        return loss
+
+    def tried(self, y: Floats, start: Floats, *, check: bool = True) -> Self:
+        """Return a copy that knows whether it looks convex.
 
         With `check`, raises WrongGradient where its gradient is not the derivative of its loss.
         """
-        regression = self.task == "regression"
-        length = spread(y, weight) if regression else 1.0
-        middle = np.full(self.n_outputs, quantile(y, weight, 0.5) if regression else 0.0)
+        loss = copy(self)
+        length, _ = self._scale(y)
         with np.errstate(all="ignore"):
-            self.independent = trial.independent_rows(self, y, middle, length)
-            start = self.init(y, weight)
             if check:
                 (trial.check_rows if self.independent else trial.check_sum)(self, y, start, length)
             if self.independent and not hasattr(self.user, "convex"):
-                self.convex = trial.looks_convex(self, y, start, length)
-        return self
+                loss.convex = trial.looks_convex(self, y, start, length)
+        return loss
+
+    def _scale(self, y: Floats) -> tuple[float, float]:
+        """Return a typical length of raw scores, and their middle."""
+        if self.task != "regression":
+            return 1.0, 0.0
+        some = y[:: -(-len(y) // ENOUGH_ROWS)]
+        return spread(some, None), quantile(some, None, 0.5)
 
     def some(self, n_rows: int) -> slice:
         """Return rows that are enough to estimate a mean of: all, or some if independent."""

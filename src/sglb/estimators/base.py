@@ -36,7 +36,6 @@ from sglb.frame import Features, read_features
 from sglb.losses import Loss
 from sglb.metrics import MetricSpec, get_metrics
 from sglb.model import Kind, Model
-from sglb.samplers import Sampler
 from sglb.settings import Settings, check_parameters, n_threads, resolve
 from sglb.structure import GreedySearch
 from sglb.targets import read_numbers, read_weight
@@ -50,57 +49,19 @@ class ChainEstimator(FittedChain):
     """An estimator whose fit runs a chain."""
 
     _kind: ClassVar[Kind]
+    # Parameters that fit looks at itself; the constructors list them all.
+    loss: Any
+    random_strength: float
+    init: str
+    categorical_features: Any
+    early_stopping_rounds: int | None
+    verbose: int
 
     def __new__(cls, *arguments: Any, **parameters: Any) -> Self:
         """Reject an unknown parameter, with the nearest name there is."""
         check_names(cls, parameters)
         new: Self = super().__new__(cls)
         return new
-
-    def __init__(
-        self,
-        *,
-        loss: Any = "squared",
-        n_estimators: int | str = "auto",
-        learning_rate: float | str = "auto",
-        max_depth: int | str = "auto",
-        max_bins: int | str = "auto",
-        sampler: str | Sampler = "langevin",
-        temperature: float | str = "auto",
-        shrink_rate: float | str = "auto",
-        subsample: float = 1.0,
-        structure_sample: float | str = "auto",
-        random_strength: float = 0.0,
-        leaf_method: str = "auto",
-        leaf_steps: int | str = "auto",
-        l2_regularization: float | str = "auto",
-        init: str = "auto",
-        categorical_features: Any = "from_dtype",
-        early_stopping_rounds: int | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.loss = loss
-        self.n_estimators = n_estimators
-        self.learning_rate = learning_rate
-        self.max_depth = max_depth
-        self.max_bins = max_bins
-        self.sampler = sampler
-        self.temperature = temperature
-        self.shrink_rate = shrink_rate
-        self.subsample = subsample
-        self.structure_sample = structure_sample
-        self.random_strength = random_strength
-        self.leaf_method = leaf_method
-        self.leaf_steps = leaf_steps
-        self.l2_regularization = l2_regularization
-        self.init = init
-        self.categorical_features = categorical_features
-        self.early_stopping_rounds = early_stopping_rounds
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -8,6 +8,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags, compute_sample_weight
 
 from sglb.estimators.base import Array, ChainEstimator, Floats
+from sglb.estimators.constructor import keep
 from sglb.losses import LOSSES, Loss, get_loss
 from sglb.losses.links import Link
 from sglb.samplers import Sampler
@@ -74,6 +75,7 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
     """
 
     _kind = "classifier"
+    class_weight: Mapping[Any, float] | str | None
 
     def __init__(
         self,
@@ -100,29 +102,7 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        super().__init__(
-            loss=loss,
-            n_estimators=n_estimators,
-            learning_rate=learning_rate,
-            max_depth=max_depth,
-            max_bins=max_bins,
-            sampler=sampler,
-            temperature=temperature,
-            shrink_rate=shrink_rate,
-            subsample=subsample,
-            structure_sample=structure_sample,
-            random_strength=random_strength,
-            leaf_method=leaf_method,
-            leaf_steps=leaf_steps,
-            l2_regularization=l2_regularization,
-            init=init,
-            categorical_features=categorical_features,
-            early_stopping_rounds=early_stopping_rounds,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            verbose=verbose,
-        )
-        self.class_weight = class_weight
+        keep(self, locals())
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -1,7 +1,7 @@
-"""Names of the constructor's parameters."""
+"""The parameters of a constructor: stored untouched, and told from names that are none."""
 
 import inspect
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any
 
@@ -17,3 +17,10 @@ def check_names(kind: type[Any], names: Iterable[str]) -> None:
             near = get_close_matches(name, known, n=1)
             advice = f"; did you mean {near[0]!r}?" if near else f"; it has {', '.join(known)}"
             raise TypeError(f"{kind.__name__} has no parameter {name!r}{advice}")
+
+
+def keep(estimator: Any, arguments: Mapping[str, Any]) -> None:
+    """Store the arguments of a constructor, its `locals()`, as attributes of the same names."""
+    for name, value in arguments.items():
+        if name not in ("self", "__class__"):
+            setattr(estimator, name, value)

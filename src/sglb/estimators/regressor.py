@@ -6,6 +6,7 @@ from typing import Any
 from sklearn.base import RegressorMixin
 
 from sglb.estimators.base import Array, ChainEstimator, Floats
+from sglb.estimators.constructor import keep
 from sglb.losses import Loss, get_loss
 from sglb.losses.links import IDENTITY, Link
 from sglb.samplers import Sampler
@@ -24,6 +25,7 @@ class SGLBRegressor(RegressorMixin, ChainEstimator):  # type: ignore[misc]
     """
 
     _kind = "regressor"
+    quantile: float | None
 
     def __init__(
         self,
@@ -50,29 +52,7 @@ class SGLBRegressor(RegressorMixin, ChainEstimator):  # type: ignore[misc]
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        super().__init__(
-            loss=loss,
-            n_estimators=n_estimators,
-            learning_rate=learning_rate,
-            max_depth=max_depth,
-            max_bins=max_bins,
-            sampler=sampler,
-            temperature=temperature,
-            shrink_rate=shrink_rate,
-            subsample=subsample,
-            structure_sample=structure_sample,
-            random_strength=random_strength,
-            leaf_method=leaf_method,
-            leaf_steps=leaf_steps,
-            l2_regularization=l2_regularization,
-            init=init,
-            categorical_features=categorical_features,
-            early_stopping_rounds=early_stopping_rounds,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            verbose=verbose,
-        )
-        self.quantile = quantile
+        keep(self, locals())
 
     def _choose_loss(self, classes: Array | None) -> Loss:
         level: dict[str, Any] = {}

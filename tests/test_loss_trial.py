@@ -234,3 +234,116 @@ def test_too_large_a_step_of_a_users_loss_is_noticed():
 def test_a_hot_chain_has_not_run_away(temperature):
     model = SGLBRegressor(temperature=temperature, leaf_method="gradient", random_state=0)
     assert model.set_params(n_estimators=100).fit(X, Y).n_iter_ == 100
+
+
+# ---------------------------------------------------------------------------- logarithmic links
+
+
+class Poisson:
+    """Raw scores are logarithms of y; `link` and `hessian`, which need not be there, are not."""
+
+    def loss(self, y, raw):
+        return np.exp(raw) - y * raw
+
+    def gradient(self, y, raw):
+        return np.exp(raw) - y
+
+
+class Gamma:
+    def loss(self, y, raw):
+        return raw + y * np.exp(-raw)
+
+    def gradient(self, y, raw):
+        return 1.0 - y * np.exp(-raw)
+
+
+class Normal:
+    """A mean and the logarithm of a standard deviation."""
+
+    n_outputs = 2
+
+    def loss(self, y, raw):
+        return 0.5 * ((y - raw[:, 0]) * np.exp(-raw[:, 1])) ** 2 + raw[:, 1]
+
+    def gradient(self, y, raw):
+        t = (y - raw[:, 0]) * np.exp(-raw[:, 1])
+        return np.column_stack([-t * np.exp(-raw[:, 1]), 1.0 - t**2])
+
+
+class Clipped(Poisson):
+    """A careful user's: the score is clipped where it would overflow."""
+
+    def loss(self, y, raw):
+        return (
+            np.where(raw > 20.0, np.exp(20.0) * (1 + raw - 20.0), np.exp(np.minimum(raw, 20.0)))
+            - y * raw
+        )
+
+    def gradient(self, y, raw):
+        return np.exp(np.minimum(raw, 20.0)) - y
+
+
+def exponential_problem(scale):
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-1, 1, (2000, 3))
+    return x, scale * np.exp(x[:, 0] + 0.5 * x[:, 1]) * rng.gamma(20.0, 0.05, 2000)
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 8000.0, 1e9])
+@pytest.mark.parametrize("with_link", [True, False])
+@pytest.mark.parametrize("kind", [Poisson, Gamma])
+def test_a_users_loss_of_logarithms_learns_in_any_unit(kind, with_link, scale):
+    x, y = exponential_problem(scale)
+    user = changed(kind, link=lambda self, raw: np.exp(raw)) if with_link else kind()
+    model = SGLBRegressor(loss=user, random_state=0).fit(x[:1500], y[:1500])
+    found = np.log(model.predict(x[1500:])) if with_link else model.predict(x[1500:])
+    truth = np.log(scale) + x[1500:, 0] + 0.5 * x[1500:, 1]
+    assert np.std(found - truth) < 0.2  # of .65
+
+
+@pytest.mark.parametrize("scale", [1.0, 90.0])
+def test_a_loss_that_clips_its_score_far_away_is_right(scale):
+    x, y = exponential_problem(scale)
+    SGLBRegressor(**FAST, loss=Clipped()).fit(x, y)
+
+
+@pytest.mark.parametrize(
+    ("kind", "gradient"),
+    [
+        (Poisson, lambda self, y, raw: np.exp(raw) - 2.0 * y),
+        (Poisson, lambda self, y, raw: y - np.exp(raw)),
+        (Gamma, lambda self, y, raw: 3.0 * (1.0 - y * np.exp(-raw))),
+        (Gamma, lambda self, y, raw: 1.0 + y * np.exp(-raw)),
+        (Normal, lambda self, y, raw: -Normal.gradient(self, y, raw)),
+        (Normal, lambda self, y, raw: 2.0 * Normal.gradient(self, y, raw)),
+        (Normal, lambda self, y, raw: Normal.gradient(self, y, raw) - np.array([0.0, 1.0])),
+    ],
+)
+@pytest.mark.parametrize("scale", [1.0, 8000.0])
+def test_wrong_gradients_of_exponentials_are_refused(kind, gradient, scale):
+    x, y = exponential_problem(scale)
+    with pytest.raises(WrongGradient):
+        SGLBRegressor(**FAST, loss=changed(kind, gradient=gradient)).fit(x, y)
+
+
+def test_check_loss_sees_the_wrong_gradient_of_an_exponential():
+    wrong = changed(Poisson, gradient=lambda self, y, raw: np.exp(raw) - 2.0 * y)
+    y = np.array([0.0, 1.0, 3.0, 10.0])
+    assert not check_loss(wrong, y).gradient_matches
+    assert check_loss(Poisson(), y).gradient_matches
+
+
+def test_rows_that_alternate_between_groups_do_not_mislead_the_start():
+    y = np.tile([0.0, 1000.0], 40_000)
+    loss = UserLoss(Squared()).prepared(y, None)
+    assert loss.init(y, None) == pytest.approx([500.0], abs=20.0)
+
+
+# ---------------------------------------------------------------------------- noise
+
+
+@pytest.mark.parametrize("spread", [0.0, 0.01])
+def test_a_stated_temperature_is_no_reason_to_call_a_users_chain_diverged(spread):
+    y = spread * (Y - Y.mean()) / Y.std() + 3.0
+    model = SGLBRegressor(loss=Squared(), temperature=1.0, n_estimators=100, random_state=0)
+    assert model.fit(X, y).n_iter_ == 100

@@ -1,5 +1,7 @@
 """Users' own losses on the fast path, and what check_loss says about good and bad ones."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -204,6 +206,8 @@ def test_an_object_that_is_not_a_loss_is_rejected_with_what_it_lacks():
 @every_loss
 def test_check_loss_confirms_what_each_built_in_loss_states(loss):
     y = make_targets(loss, 300, np.random.default_rng(2))
+    if hasattr(loss, "absolute"):  # the numbers of its docstring are those of its own width
+        loss = replace(loss, absolute=True)
     for report in (check_loss(loss, y), check_loss(Copy(loss), y)):
         assert report.gradient_matches
         assert report.hessian_matches in (True, None)
@@ -278,7 +282,7 @@ def test_check_loss_sees_a_loss_without_a_lower_bound():
 def test_check_loss_does_not_depend_on_the_unit_of_the_target(scale):
     y = scale * np.linspace(-1, 2, 40)
     assert check_loss("squared", y).gradient_matches
-    report = check_loss(get_loss("huber", delta=scale), y)
+    report = check_loss(get_loss("huber", delta=scale, absolute=True), y)
     assert report.guaranteed
     assert report.lipschitz == pytest.approx(scale)
 

@@ -41,7 +41,7 @@ def take_step(
     values, gains = chain.fit_leaves(structure, largest, move, step)
     chain.ensemble.append(structure, values, gains, move.shrink)
     if step % WATCHED == 0:
-        chain.check_growth(values, step + 1)
+        chain.check_growth(values, move, step + 1)
     return structure, values, move.shrink
 
 

@@ -199,7 +199,7 @@ class Chain:
             path[1] = np.inf
         return path, largest
 
-    def check_growth(self, values: Floats, step: int) -> None:
+    def check_growth(self, values: Floats, move: Move, step: int) -> None:
         """Raise ChainDiverged if the mean loss has grown far beyond that of the start.
 
         Where the gradient is that of the loss, a chain that runs away has ever larger leaf values,
@@ -217,7 +217,10 @@ class Chain:
         with np.errstate(all="ignore"):
             start, deviation = self._mean_loss(self.ensemble.start(self.raw.shape[1]))
             now, _ = self._mean_loss(self.raw)
-            far = start + FAR * (deviation + abs(start))
+            # What the noise adds to the loss of a row is of the order of the temperature.
+            temperature = 0.5 * move.noise**2 * move.learning_rate
+            warmth = temperature * self.training_set.n_rows / self.training_set.total_weight
+            far = start + FAR * (deviation + abs(start) + warmth)
         if not now <= far and math.isfinite(far):  # what is not a number is far away, too
             raise ChainDiverged(step, start, now)
 

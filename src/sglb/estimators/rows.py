@@ -22,8 +22,8 @@ from sglb.ensemble import Ensemble
 from sglb.frame import Features
 from sglb.leaves import LeafRule
 from sglb.losses import Loss, get_loss
-from sglb.losses.links import IDENTITY
 from sglb.losses.minimisers import spread
+from sglb.losses.user import sample_rows
 from sglb.samplers import Plain
 from sglb.structure import GreedySearch
 from sglb.training_set import MOST_REPEATS, TrainingSet, weight_unit
@@ -54,8 +54,7 @@ LEVELS_FOR_NUMBERS = 2
 # Residuals that the flatness of a loss is looked at, in those of the best constant.
 NEAR = 0.1
 
-# Rows, and raw scores of classes, that the depth of a loss's valleys is looked at.
-DEPTH_ROWS = 20_000
+# Raw scores of classes at which the depth of a loss's valleys is looked at.
 ODDS = (-30.0, -10.0, -3.0, -1.0, -0.3, 0.3, 1.0, 3.0, 10.0, 30.0)
 
 CHAIN_ROLE = 6  # of the noise: seeds of further chains
@@ -109,7 +108,7 @@ class Rows(NamedTuple):
             if loss.lipschitz is not None or not loss.proven:
                 length = spread(y, weight)
                 size = replace(size, spread=length)
-                if loss.n_outputs == 1 and loss.link is IDENTITY and size.square > 0.0:
+                if loss.is_residual(y) and size.square > 0.0:
                     near = mean_square(y + NEAR * (raw - y))
                     size = replace(size, flatness=math.sqrt(near / size.square))
         if not loss.convex and loss.independent:
@@ -122,7 +121,8 @@ class Rows(NamedTuple):
 
         Each row may choose among constants: quantiles of the target or, for classes, log-odds.
         """
-        y = self.target[:: -(-len(self.target) // DEPTH_ROWS)]
+        some = sample_rows(len(self.target))
+        y, weight = self.target[some], None if self.weight is None else self.weight[some]
         constants = np.quantile(y, np.linspace(0.0, 1.0, 33)) if self.classes is None else ODDS
         with np.errstate(all="ignore"):
             values = np.stack(
@@ -131,8 +131,8 @@ class Rows(NamedTuple):
                     for row in (best, *(np.full_like(best, constant) for constant in constants))
                 ]
             )
-        known = np.where(np.isnan(values), np.inf, values)
-        depth = float(np.mean(values[0] - known.min(axis=0)))
+            known = np.where(np.isnan(values), np.inf, values)
+            depth = average(values[0] - known.min(axis=0), weight)
         return depth if math.isfinite(depth) else 0.0
 
 

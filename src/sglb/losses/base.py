@@ -83,9 +83,13 @@ class Loss(ABC):
         """Return this loss after a trial on y near `start`; a built-in one needs none."""
         return self
 
-    def some(self, n_rows: int) -> slice:
+    def some(self, n_rows: int) -> slice | NDArray[np.intp]:
         """Return rows that are enough to estimate a mean of."""
         return slice(None)
+
+    def is_residual(self, y: Floats) -> bool:
+        """Whether rows are best at raw = y, so that raw scores are in the unit of y."""
+        return self.task == "regression" and self.link is IDENTITY
 
     def curvature(self, y: Floats, raw: Floats, length: float) -> Floats:
         """Return |d²L/dz²| in the shape of raw; `length` is a small part of y's range."""

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, NoReturn, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sglb import _core
 from sglb.errors import NonFiniteGradient
@@ -28,6 +29,11 @@ BLOCK_ROWS = 1 << 17
 PROBED_ROWS = 64
 # A mean over this many rows has a standard error of a 128th of the spread.
 ENOUGH_ROWS = 1 << 14
+# A length of raw scores is short enough when half of it has at least this much of the slope.
+STRAIGHT = 0.8
+HALVINGS = 60
+
+Rows = slice | NDArray[np.intp]
 
 
 class UserLoss(Loss):
@@ -235,36 +241,61 @@ class UserLoss(Loss):
         With `check`, raises WrongGradient where its gradient is not the derivative of its loss.
         """
         loss = copy(self)
-        length, _ = self._scale(y)
         with np.errstate(all="ignore"):
+            some = y[self.some(len(y))]
+            raw = np.broadcast_to(start, (len(some), len(start)))
+            raw = raw[:, 0] if len(start) == 1 else raw
+            length = self._length_at(some, raw, self._scale(y)[0])[0]
             if check:
                 (trial.check_rows if self.independent else trial.check_sum)(self, y, start, length)
             if self.independent and not hasattr(self.user, "convex"):
                 loss.convex = trial.looks_convex(self, y, start, length)
         return loss
 
+    def is_residual(self, y: Floats) -> bool:
+        """Whether rows are best at raw = y, and the loss can be asked of some of them."""
+        with np.errstate(all="ignore"):
+            return self.independent and trial.is_residual(self, y)
+
     def _scale(self, y: Floats) -> tuple[float, float]:
-        """Return a typical length of raw scores, and their middle."""
+        """Return a typical length of y, and its middle; of classes 1 and 0."""
         if self.task != "regression":
             return 1.0, 0.0
-        some = y[:: -(-len(y) // ENOUGH_ROWS)]
+        some = y[sample_rows(len(y))]
         return spread(some, None), quantile(some, None, 0.5)
 
-    def some(self, n_rows: int) -> slice:
+    def some(self, n_rows: int) -> Rows:
         """Return rows that are enough to estimate a mean of: all, or some if independent."""
-        return slice(None, None, -(-n_rows // ENOUGH_ROWS) if self.independent else None)
+        return sample_rows(n_rows) if self.independent else slice(None)
 
     def curvature(self, y: Floats, raw: Floats, length: float) -> Floats:
-        """Return |d²L/dz²|, without a method for it from gradients a tenth of `length` apart.
-
-        Rows move up or down at random, as some losses of several rows do not change when all move
-        together.
-        """
+        """Return |d²L/dz²|, without a method for it from gradients a part of `length` apart."""
         if self.has_hessian:
             return super().curvature(y, raw, length)
-        way = np.random.default_rng(0).choice((-0.05, 0.05), size=raw.shape) * length
-        change = self.gradient(y, raw + way) - self.gradient(y, raw - way)
-        return np.abs(change / (2.0 * way))
+        with np.errstate(all="ignore"):
+            return self._length_at(y, raw, length)[1]
+
+    def _length_at(self, y: Floats, raw: Floats, length: float) -> tuple[float, Floats]:
+        """Return a length over which the gradient is about straight, and its slope there.
+
+        `length` is one of y, which raw scores may be logarithms of: it is halved while that lowers
+        the slope. Rows move up or down at random, as some losses of several rows do not change when
+        all move together.
+        """
+        way = np.random.default_rng(0).choice((-0.05, 0.05), size=raw.shape)
+
+        def slope(length: float) -> Floats:
+            change = self.gradient(y, raw + length * way) - self.gradient(y, raw - length * way)
+            return np.abs(change / (2.0 * length * way))
+
+        steepness = slope(length)
+        for _ in range(HALVINGS):
+            closer = slope(0.5 * length)
+            mean = steepness.mean()
+            if np.isfinite(mean) and closer.mean() >= STRAIGHT * mean:
+                break
+            length, steepness = 0.5 * length, closer
+        return length, steepness
 
     def init(self, y: Floats, weight: Floats | None) -> Floats:
         """Return the user's constant, else the best one."""
@@ -296,6 +327,17 @@ def _task(n_classes: int | None) -> Task:
     if n_classes is None:
         return "regression"
     return "binary" if n_classes <= 2 else "multiclass"
+
+
+def sample_rows(n_rows: int) -> Rows:
+    """Return rows that are enough to estimate a mean of: all of few, some drawn at random of many.
+
+    At random, since rows may alternate between groups.
+    """
+    if n_rows <= ENOUGH_ROWS:
+        return slice(None)
+    drawn = np.random.default_rng(0).choice(n_rows, ENOUGH_ROWS, replace=False)
+    return np.sort(drawn).astype(np.intp)
 
 
 def _read_only(array: Floats) -> Floats:

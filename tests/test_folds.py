@@ -1,11 +1,14 @@
 """The cross-validated length of a chain."""
 
+import time
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_diabetes, make_classification
 
-from sglb import SGLBClassifier, SGLBRegressor
+from sglb import BaseCallback, SGLBClassifier, SGLBRegressor
 from sglb.folds import N_FOLDS, PATIENCE, STRIDE, best_length, deal_folds
+from sglb.training_set import TrainingSet
 
 X, Y = load_diabetes(return_X_y=True)
 
@@ -39,16 +42,52 @@ def test_a_curve_that_falls_to_the_end_gives_all_steps():
     assert best_length(lambda inside: Curve(lambda n: -n), np.arange(5), STRIDE + 3) == STRIDE + 3
 
 
+def rows_of(columns, y):
+    """A training set of codes (n_features, n_rows) from 1 on."""
+    columns = np.ascontiguousarray(columns, dtype=np.uint8)
+    return TrainingSet.build(columns, np.full(len(columns), 255), np.asarray(y, dtype=float))
+
+
+def random_rows(y):
+    return rows_of(np.random.default_rng(0).integers(1, 250, (3, len(y))), y)
+
+
 @pytest.mark.parametrize("classes", [True, False])
 def test_folds_are_of_one_size_and_spread_each_class_evenly(classes):
     y = np.repeat([0.0, 1.0, 2.0], [600, 300, 103])
-    fold = deal_folds(y, 7, classes=classes)
+    fold = deal_folds(random_rows(y), 7, classes=classes)
     assert np.ptp(np.bincount(fold, minlength=N_FOLDS)) <= 1
     if classes:
         for label in range(3):
             assert np.ptp(np.bincount(fold[y == label], minlength=N_FOLDS)) <= 1
-    assert (fold != deal_folds(y, 8, classes=classes)).any()
-    assert (fold == deal_folds(y, 7, classes=classes)).all()
+    assert (fold != deal_folds(random_rows(y), 8, classes=classes)).any()
+    assert (fold == deal_folds(random_rows(y), 7, classes=classes)).all()
+
+
+def test_a_row_that_is_there_three_times_is_in_one_fold():
+    y = np.random.default_rng(1).integers(0, 2, 300)
+    columns = np.random.default_rng(0).integers(1, 250, (3, 300))
+    fold = deal_folds(rows_of(np.tile(columns, 3), np.tile(y, 3)), 7, classes=True)
+    assert (fold.reshape(3, 300) == fold[:300]).all()
+
+
+def test_rows_of_a_table_of_few_values_are_different_rows():
+    rng = np.random.default_rng(0)
+    columns = rng.integers(1, 3, (8, 2000))  # 256 cells
+    fold = deal_folds(rows_of(columns, rng.integers(0, 2, 2000)), 7, classes=True)
+    same = (columns == columns[:, :1]).all(axis=0)
+    assert len(set(fold[same])) > 1
+
+
+def test_without_noise_a_weight_of_three_is_three_rows_for_the_length_too():
+    rows, labels = make_classification(300, 6, flip_y=0.2, random_state=0)
+    rows = np.round(rows, 1)
+    weight = np.random.default_rng(0).integers(1, 4, 300)
+    often = np.repeat(np.arange(300), weight)
+    model = SGLBClassifier(sampler="plain", random_state=0)
+    by_weight = model.fit(rows, labels, weight).predict_proba(rows)
+    by_rows = model.fit(rows[often], labels[often]).predict_proba(rows)
+    np.testing.assert_allclose(by_weight, by_rows, rtol=1e-9)
 
 
 def test_a_small_noisy_table_gets_fewer_trees_and_a_better_score():
@@ -82,9 +121,10 @@ def test_rows_with_categories_and_weights_have_a_cross_validated_length():
     table = np.column_stack([town, rng.normal(size=800).astype(object)])
     y = (rng.random(800) < 0.3 + 0.4 * (town.astype(int) % 2)).astype(int)
     weight = rng.uniform(0.5, 2.0, 800)
-    model = SGLBClassifier(random_state=0, categorical_features=[0]).fit(table, y, weight)
-    assert 1 <= model.n_iter_ <= 1000
-    assert model.score(table, y) > 0.6
+    model = SGLBClassifier(random_state=0, categorical_features=[0])
+    model.fit(table[:600], y[:600], weight[:600])
+    assert model.n_iter_ < 1000
+    assert model.score(table[600:], y[600:]) > 0.6
 
 
 def test_the_best_loss_of_the_folds_is_near_the_best_of_the_test_rows():
@@ -102,3 +142,36 @@ def test_the_length_is_told_where_progress_is_shown(capfd):
     model = SGLBRegressor(random_state=0, verbose=1).fit(X, Y)
     said = capfd.readouterr().err
     assert f"sglb: {model.n_iter_} of at most 1,000 trees by cross-validation\n" in said
+
+
+def test_losses_that_are_not_numbers_are_no_reason_for_a_single_tree():
+    with pytest.raises(ValueError, match=r"not finite at any step.*state n_estimators"):
+        best_length(lambda inside: Curve(lambda n: np.nan), np.arange(5), 100)
+    curve = lambda n: np.nan if n % 2 else abs(n - 40)  # noqa: E731
+    assert best_length(lambda inside: Curve(curve), np.arange(5), 100) == 40
+
+
+def test_a_users_loss_is_asked_by_one_thread_at_a_time_and_under_the_callers_settings():
+    class Scratch:
+        busy = False
+
+        def loss(self, y, raw):
+            return 0.5 * (raw - y) ** 2
+
+        def gradient(self, y, raw):
+            assert not self.busy
+            self.busy = True
+            np.float64(1.0) / np.zeros(1)  # a warning, which is an error here, unless ignored
+            time.sleep(1e-4)
+            self.busy = False
+            return raw - y
+
+    with np.errstate(all="ignore"):
+        SGLBRegressor(loss=Scratch(), random_state=0, n_jobs=2, max_depth=2).fit(X[:80], Y[:80])
+
+
+def test_whoever_looks_on_decides_on_the_length():
+    watch = {"random_state": 0, "max_depth": 2}
+    seen = SGLBRegressor(**watch).fit(X, Y, eval_set=[(X, Y)])
+    assert seen.n_iter_ == 1000
+    assert SGLBRegressor(**watch).fit(X, Y, callbacks=[BaseCallback()]).n_iter_ == 1000

@@ -29,6 +29,8 @@ def why_not_draws(model: Model) -> str | None:
     """Return why the states of a chain cannot be draws from its posterior, None if they may be."""
     if model.temperature == 0.0:
         return "the chain has no noise"
+    if model.parameters.get("sampler") == "annealed":
+        return "it cools down"
     if model.parameters.get("temperature") == "auto" and model.parameters.get("sampler") in (
         "langevin",
         "annealed",

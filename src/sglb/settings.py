@@ -156,8 +156,12 @@ class Settings:
 
     def resolved(self, parameters: Mapping[str, Any], loss: Loss) -> dict[str, Any]:
         """Return the parameters with the numbers and names that "auto" stands for."""
+        sampler = type(self.sampler).__name__.lower()
         return dict(parameters) | {
             "loss": loss.name,
+            "n_estimators": self.n_steps,
+            "sampler": sampler,
+            "init": "zero" if parameters["init"] == "zero" else "mean",
             "learning_rate": self.learning_rate,
             "temperature": self.temperature,
             "shrink_rate": self.shrink_rate,
@@ -170,8 +174,13 @@ class Settings:
         }
 
 
-def resolve(parameters: Mapping[str, Any], loss: Loss, size: Size) -> Settings:
-    """Turn checked parameters into settings; reject contradictions and a chain that diverges."""
+def resolve(
+    parameters: Mapping[str, Any], loss: Loss, size: Size, *, alone: bool = True
+) -> Settings:
+    """Turn checked parameters into settings; reject contradictions and a chain that diverges.
+
+    `alone` says that nobody looks on: no evaluation set, no callback of the user's.
+    """
     free_length = parameters["n_estimators"] == "auto"
     if free_length:
         parameters = {**parameters, "n_estimators": MOST_STEPS}
@@ -183,7 +192,7 @@ def resolve(parameters: Mapping[str, Any], loss: Loss, size: Size) -> Settings:
             f"leaf_method='newton' needs a loss with a Hessian that is never negative; loss "
             f"{loss.name!r} does not have one; use leaf_method='gradient'"
         )
-    search_length = free_length and searches_length(parameters, loss, size)
+    search_length = free_length and alone and searches_length(parameters, loss, size)
     watched = search_length or parameters["early_stopping_rounds"] is not None
     sampler = make_sampler(parameters, loss, leaf_method, size, watched=watched)
     move = sampler.move(0)
@@ -239,6 +248,8 @@ FEW_ROWS = 10_000
 
 # Of fewer rows a fold is no test.
 FEW_TO_FOLD = 50
+# Rows times columns times outputs: five chains at once are to take seconds, and no more memory.
+FEW_VALUES = 10_000_000
 
 
 def searches_length(parameters: Mapping[str, Any], loss: Loss, size: Size) -> bool:
@@ -252,7 +263,9 @@ def searches_length(parameters: Mapping[str, Any], loss: Loss, size: Size) -> bo
     sampler = parameters["sampler"]
     own_law = not isinstance(sampler, str) or parameters["temperature"] != "auto"
     far_to_go = sampler == "annealed" or not loss.convex
-    possible = loss.independent and size.n_rows >= FEW_TO_FOLD and size.count <= FEW_ROWS
+    values = size.n_rows * size.n_columns * loss.n_outputs
+    few = FEW_TO_FOLD <= size.n_rows <= FEW_ROWS
+    possible = loss.independent and few and values <= FEW_VALUES
     return possible and not (told or own_law or far_to_go)
 
 

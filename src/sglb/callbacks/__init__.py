@@ -12,6 +12,7 @@ from sglb.callbacks.base import (
     user_shape,
     watches_steps,
 )
+from sglb.callbacks.displays import say
 from sglb.callbacks.history import EvaluationSet, History
 from sglb.callbacks.progress import Progress
 from sglb.callbacks.stopping import EarlyStopping
@@ -29,6 +30,7 @@ __all__ = [
     "Stop",
     "check_answer",
     "check_callbacks",
+    "say",
     "user_shape",
     "watches_steps",
 ]

@@ -80,15 +80,16 @@ class Lines:
         if report.step != self._step:
             self._step = report.step
             step = f"{report.step:{len(str(report.n_steps))}}/{report.n_steps}"
-            _say(f"step {step}  {report.scores}  {report.times}")
+            say(f"step {step}  {report.scores}  {report.times}")
         if report.reason is not None:
-            _say(report.end)
+            say(report.end)
 
     def close(self) -> None:
         """Lines take nothing."""
 
 
-def _say(text: str) -> None:
+def say(text: str) -> None:
+    """Print a line on stderr."""
     if sys.stderr is not None:  # a program without a console has none
         print(f"sglb: {text}", file=sys.stderr, flush=True)
 
@@ -142,7 +143,7 @@ class TerminalBar:
         """Leave the bar as it is, and say below it why the chain ended early."""
         self._bar.stop()
         if self._end is not None:
-            _say(self._end)
+            say(self._end)
 
 
 class NotebookBar:

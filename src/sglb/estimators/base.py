@@ -4,7 +4,6 @@
 keeps a `Model`, which `fitted` reads.
 """
 
-import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -24,6 +23,7 @@ from sglb.callbacks import (
     Parameters,
     Progress,
     check_callbacks,
+    say,
 )
 from sglb.ensemble import Ensemble
 from sglb.estimators.constructor import check_names
@@ -36,6 +36,7 @@ from sglb.frame import Features, read_features
 from sglb.losses import Loss
 from sglb.metrics import MetricSpec, get_metrics
 from sglb.model import Kind, Model
+from sglb.samplers import Annealed
 from sglb.settings import Settings, check_parameters, n_threads, resolve
 from sglb.structure import GreedySearch
 from sglb.targets import read_numbers, read_weight
@@ -105,7 +106,8 @@ class ChainEstimator(FittedChain):
         loss = loss.prepared(rows.target, rows.weight)
         best = loss.init(rows.target, rows.weight)
         loss = loss.tried(rows.target, best, check=check_gradient)
-        settings = resolve(parameters, loss, rows.size(loss, best))
+        alone = not sets_given and not guests
+        settings = resolve(parameters, loss, rows.size(loss, best), alone=alone)
         threads = settings.n_threads
         given = self._read_evaluation(sets_given, rows)
         metrics = get_metrics(eval_metric, rows.task)
@@ -121,11 +123,11 @@ class ChainEstimator(FittedChain):
         chain = Ensemble(coded.bins, settings.max_depth, start)
         training_set = coded.training_set(rows, threads)
         last = LastScores()
+        n_steps = self._length(training_set, rows, loss, settings, chain)
         if guests:
             guests.insert(0, Parameters(settings.resolved(parameters, loss)))
         if predicts_means(loss):
             guests.append(last)
-        n_steps = self._length(training_set, rows, loss, settings, chain)
         ensemble = self._run(training_set, loss, settings, chain, n_steps, history, guests)
         best_iteration, best_score = history.best() if sets else (None, None)
         if self.early_stopping_rounds is not None and best_iteration is not None:
@@ -239,11 +241,11 @@ class ChainEstimator(FittedChain):
                 settings.seed,
             )
 
-        folds = deal_folds(rows.target, settings.seed, classes=rows.classes is not None)
-        n_steps = best_length(make_fold, folds, settings.n_steps, settings.n_threads)
+        folds = deal_folds(training_set, settings.seed, classes=rows.classes is not None)
+        threads = settings.n_threads if loss.row_wise else 1
+        n_steps = best_length(make_fold, folds, settings.n_steps, threads)
         if self.verbose:
-            most = f"{settings.n_steps:,}"
-            print(f"sglb: {n_steps:,} of at most {most} trees by cross-validation", file=sys.stderr)
+            say(f"{n_steps:,} of at most {settings.n_steps:,} trees by cross-validation")
         return n_steps
 
     def _run(
@@ -261,7 +263,8 @@ class ChainEstimator(FittedChain):
         # The order matters: scores are there before anything looks at them.
         guests: list[Callback] = [history] if history.sets else []
         if self.early_stopping_rounds is not None:
-            cooling = getattr(settings.sampler, "n_steps", 0)
+            sampler = settings.sampler
+            cooling = sampler.n_steps if isinstance(sampler, Annealed) else 0
             guests.append(EarlyStopping(self.early_stopping_rounds, after=cooling))
         guests.extend(callbacks)
         if self.verbose:

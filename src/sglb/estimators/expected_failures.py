@@ -43,7 +43,7 @@ def _draws_by_row(estimator: Any) -> bool:
     """Whether the model depends on the order of its rows."""
     sampler, subsample = estimator.sampler, estimator.subsample
     if isinstance(sampler, str):
-        is_noisy = sampler == "langevin" and estimator.temperature != 0
+        is_noisy = sampler in ("langevin", "annealed") and estimator.temperature != 0
     else:
         move = sampler.move(0)
         is_noisy, subsample = move.noise > 0.0, move.subsample
@@ -70,7 +70,7 @@ def _is_hot(estimator: Any) -> bool:
     """Whether there is so much noise that it carries the chain over barriers."""
     if not isinstance(estimator.sampler, str):
         return True
-    if estimator.sampler != "langevin":
+    if estimator.sampler not in ("langevin", "annealed"):
         return False
     if estimator.temperature != "auto":
         return bool(estimator.temperature >= MUCH_NOISE)

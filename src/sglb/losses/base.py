@@ -33,7 +33,8 @@ class Loss(ABC):
     `name` is also the name of its native kernel. `has_hessian` says that the second derivative is
     nowhere negative, so that Newton steps are allowed; `hessian` computes it in any case. `proven`
     says that tests have shown the gradient to be that of the loss, `independent` that a row's
-    numbers depend on nothing but its own y and raw.
+    numbers depend on nothing but its own y and raw, `row_wise` that several threads may ask for
+    some rows each.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Loss(ABC):
     has_hessian: bool = True
     proven: bool = True
     independent: bool = True
+    row_wise: bool = True
 
     @property
     def n_outputs(self) -> int:

@@ -10,7 +10,7 @@ the smoothed 0-1 loss has few optima, but only large scores reach its infimum.
 
 from dataclasses import dataclass
 
-from sglb.samplers.base import Move
+from sglb.samplers.base import Move, demand
 from sglb.samplers.langevin import Langevin
 
 
@@ -25,6 +25,10 @@ class Annealed:
     shrink_rates: tuple[float, float]
     n_steps: int
     subsample: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Validate the number of steps; `Langevin` validates the rates."""
+        demand("n_steps", self.n_steps, self.n_steps >= 1, "at least 1")
 
     def move(self, step: int) -> Move:
         """Move as Langevin boosting does at the temperature of this step."""

@@ -48,9 +48,11 @@ CHOSEN_ON = {
     "uci_kin8nm": 2000,
     "uci_power": 2000,
     "uci_wine_red": 0.8,
+    "breast_cancer": 0.8,
+    "diabetes": 0.8,
+    "friedman": 3000,
 }
 OTHERS = {
-    "breast_cancer": 0.8,
     "attrition": 0.8,
     "cells": 0.5,
     "credit_scoring": 1000,
@@ -59,8 +61,6 @@ OTHERS = {
     "mortgage_denial": 1000,
     "spam7": 1000,
     "telecom_churn": 1000,
-    "diabetes": 0.8,
-    "friedman": 3000,
     "ames": 0.5,
     "check_times": 2000,
     "computers": 1000,

@@ -101,3 +101,14 @@ def test_tables_that_cannot_be_used_are_rejected_in_one_line(tmp_path, monkeypat
     (tmp_path / "t.csv").write_bytes(content)
     assert said in refused("train", "t.csv", "-t", "y", "-m", "m.sglb", *FAST)
     assert not (tmp_path / "m.sglb").exists()
+
+
+def test_a_slip_in_a_target_of_numbers_is_not_a_reason_for_hundreds_of_classes(
+    tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    rows = [f"{number},{number * 1.5}" for number in range(60)]
+    rows[7] = "7,?"
+    (tmp_path / "slip.csv").write_text("x,y\n" + "\n".join(rows) + "\n")
+    told = refused("train", "slip.csv", "-t", "y", "-m", "m.sglb")
+    assert "the target is numbers but for 1 of 60 different values, the first '?' in row 7" in told

@@ -141,7 +141,8 @@ def test_the_best_loss_of_the_folds_is_near_the_best_of_the_test_rows():
 def test_the_length_is_told_where_progress_is_shown(capfd):
     model = SGLBRegressor(random_state=0, verbose=1).fit(X, Y)
     said = capfd.readouterr().err
-    assert f"sglb: {model.n_iter_} of at most 1,000 trees by cross-validation\n" in said
+    assert "sglb: cross-validation of the number of trees, at most 1,000\n" in said
+    assert f"sglb: {model.n_iter_} trees are best\n" in said
 
 
 def test_losses_that_are_not_numbers_are_no_reason_for_a_single_tree():

@@ -347,3 +347,50 @@ def test_a_stated_temperature_is_no_reason_to_call_a_users_chain_diverged(spread
     y = spread * (Y - Y.mean()) / Y.std() + 3.0
     model = SGLBRegressor(loss=Squared(), temperature=1.0, n_estimators=100, random_state=0)
     assert model.fit(X, y).n_iter_ == 100
+
+
+# ---------------------------------------------------------------------------- derivatives, units
+
+
+def test_derivatives_that_are_not_those_of_gradient_and_hessian_are_refused():
+    for both in (
+        lambda self, y, raw: (raw - y + 1.0, np.ones_like(raw)),
+        lambda self, y, raw: (raw - y, np.full_like(raw, 2.0)),
+    ):
+        members = {"derivatives": both, "hessian": lambda self, y, raw: np.ones_like(raw)}
+        with pytest.raises(ValueError, match=r"gives another (gradient|hessian) than"):
+            SGLBRegressor(**FAST, loss=changed(Squared, **members)).fit(X, Y)
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e6])
+def test_the_unit_of_a_users_loss_with_a_hessian_does_not_matter(unit):
+    scaled = changed(
+        Squared,
+        loss=lambda self, y, raw: unit * Squared.loss(self, y, raw),
+        gradient=lambda self, y, raw: unit * Squared.gradient(self, y, raw),
+        hessian=lambda self, y, raw: np.full_like(raw, unit),
+    )
+    plain = changed(Squared, hessian=lambda self, y, raw: np.ones_like(raw))
+    settings = {"n_estimators": 100, "max_depth": 3, "sampler": "plain"}
+    wanted = SGLBRegressor(**settings, loss=plain).fit(X, Y).predict(X)
+    np.testing.assert_allclose(
+        SGLBRegressor(**settings, loss=scaled).fit(X, Y).predict(X), wanted, rtol=1e-6
+    )
+
+
+def test_saving_a_model_with_a_users_link_says_that_it_is_lost(tmp_path):
+    x, y = exponential_problem(1.0)
+    linked = changed(Gamma, link=lambda self, raw: np.exp(raw))
+    with pytest.warns(UserWarning, match="link of loss 'Changed' is code and not in the file"):
+        SGLBRegressor(**FAST, loss=linked).fit(x, y).save(tmp_path / "m.sglb")
+
+
+def test_long_tails_of_the_target_are_reached_by_flat_losses():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(4000, 3))
+    y = np.exp(2.0 * x[:, 0] + 0.3 * rng.normal(size=4000))
+    truth = np.exp(2.0 * x[2000:, 0])
+    model = SGLBRegressor(loss="absolute", random_state=0).fit(x[:2000], y[:2000])
+    squared = SGLBRegressor(random_state=0).fit(x[:2000], y[:2000])
+    error, other = (np.abs(one.predict(x[2000:]) - truth).mean() for one in (model, squared))
+    assert error < 1.1 * other

@@ -22,7 +22,8 @@ class Size:
     `unit` is the weight of one ordinary row (`training_set.weight_unit`): 1 for multiplicities, the
     mean of weights that were normalised to a smaller sum. `square` and
     `curvature` are the mean squared gradient and the mean absolute second derivative at the best
-    constant: for the squared loss the variance of y and 1. In regression `spread` is that of y, and
+    constant: for the squared loss the variance of y and 1. In regression `spread` is that of y,
+    `tail` that of its outer percentiles where it is larger, and
     `flatness` how much of the root mean square gradient is left when all residuals are a tenth: .1
     for the squared loss, 1 for the absolute one. `depth` is how far below the mean loss at the
     start the rows' own optima lie, for losses that are not convex; 0 where it is not known.
@@ -35,6 +36,7 @@ class Size:
     curvature: float = 1.0
     n_columns: int = 1
     spread: float = 1.0
+    tail: float = 1.0
     flatness: float = 0.0
     depth: float = 0.0
 
@@ -101,11 +103,14 @@ def auto_l2(size: Size, loss: Loss, leaf_method: str) -> float:
     """0 as in the paper; 3 for Newton leaves, whose Hessian sum may be close to zero.
 
     On 13 binary tables 1 and 10 changed the test log loss by -.1 % and +.16 %. A leaf of a small
-    regression holds few rows, and 1 is enough (docs/defaults.md).
+    regression holds few rows, and 1 is enough (docs/defaults.md). In regression the unit is the
+    curvature of a row at the start: 1 for the squared loss, the mean for counts, whatever it is for
+    a user's loss.
     """
     if leaf_method == "gradient":
         return 0.0
-    return size.unit * (1.0 if is_small_regression(size, loss) else 3.0)
+    curvature = size.curvature if loss.task == "regression" and size.curvature > 0.0 else 1.0
+    return size.unit * curvature * (1.0 if is_small_regression(size, loss) else 3.0)
 
 
 def auto_leaf_steps(size: Size, loss: Loss, leaf_method: str) -> int:
@@ -119,7 +124,8 @@ def auto_leaf_steps(size: Size, loss: Loss, leaf_method: str) -> int:
     return 3 if parts and size.n_rows >= 2 * PART_ROWS else 1
 
 
-# Spreads of y that the steps of a flat loss may go together at its typical gradient.
+# How far the steps of a flat loss may go together at its typical gradient, in spreads of y or, where
+# it has long tails, of these.
 FLAT_TRAVEL = 7.0
 
 
@@ -141,7 +147,7 @@ def auto_learning_rate(
     if loss.name == "sla":
         return 0.1
     if size.is_flat and leaf_method == "gradient":
-        return FLAT_TRAVEL / (n_steps * typical_curvature(size, loss))
+        return FLAT_TRAVEL * size.tail / (n_steps * math.sqrt(size.square))
     rate = math.exp(0.246 * math.log(size.count) - 5.127) * math.pow(n_steps / 1000.0, -0.451)
     if is_binary(loss) and not watched:
         slow = math.exp(0.408 * math.log(size.count) - 7.299) * math.pow(n_steps / 1000.0, -0.928)

@@ -51,10 +51,11 @@ def why_not_draws(model: Model) -> str | None:
 def warn_if_not_draws(model: Model, stacklevel: int) -> None:
     """Warn where the disagreement of states is not what a posterior does not know."""
     reason = why_not_draws(model)
+    advice = ". Rank rows by 'total' instead" if model.kind == "classifier" else ""
     if reason is not None:
         warnings.warn(
             "the states of this chain are not draws from its posterior, and their disagreement"
-            f" ('knowledge') means little: {reason}. Rank rows by 'total' instead",
+            f" ('knowledge') means little: {reason}{advice}",
             UserWarning,
             stacklevel=stacklevel + 1,
         )

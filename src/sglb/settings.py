@@ -261,7 +261,7 @@ def searches_length(parameters: Mapping[str, Any], loss: Loss, size: Size) -> bo
     """
     told = parameters["early_stopping_rounds"] is not None
     sampler = parameters["sampler"]
-    own_law = not isinstance(sampler, str) or parameters["temperature"] != "auto"
+    own_law = not isinstance(sampler, str) or parameters["temperature"] not in ("auto", 0)
     far_to_go = sampler == "annealed" or not loss.convex
     values = size.n_rows * size.n_columns * loss.n_outputs
     few = FEW_TO_FOLD <= size.n_rows <= FEW_ROWS

@@ -111,7 +111,7 @@ MODEL: Group = {
     ),
     "learning_rate": _auto(_real, "Size of a step; auto follows from rows, trees and loss."),
     "max_depth": _auto(_whole, "Splits on the way to a leaf, 1 to 16; auto is 4, 6 or 8."),
-    "max_bins": _auto(_whole, "Bins of a column of numbers, 2 to 255; auto is 64 or 254."),
+    "max_bins": _auto(_whole, "Bins of a column of numbers, 2 to 255; auto is 64, 128 or 254."),
     "sampler": _option(
         SamplerName,
         "Model",
@@ -132,7 +132,9 @@ MODEL: Group = {
     ),
     "random_strength": _option(float, "Model", "Noise on the scores of splits; 0 unless given."),
     "leaf_method": _option(
-        LeafMethod, "Model", "gradient is the paper's; auto is newton for convex losses."
+        LeafMethod,
+        "Model",
+        "gradient is the paper's; auto is newton for squared, logistic, softmax, poisson.",
     ),
     "leaf_steps": _auto(_whole, "Newton steps in the leaves of each tree."),
     "l2_regularization": _auto(_real, "Added to the weight of each leaf."),

@@ -41,6 +41,8 @@ from sglb.tables.dates import add_parts, sources_of, split_dates
 
 # More different whole numbers than this are taken for a quantity, not for classes.
 MOST_CLASSES = 20
+# Of so many different labels a smaller share of text is a slip in a column of numbers.
+SPOILT = 0.1
 
 
 @dataclass(frozen=True)
@@ -133,6 +135,8 @@ def guess_task(y: NDArray[Any], loss: str | None = None) -> tuple[str, str]:
     if loss in LOSSES:
         task = "regression" if LOSSES[loss].task == "regression" else "classification"
         return task, f"--loss {loss}"
+    if y.dtype.kind == "U":
+        _reject_spoilt_numbers(y)
     if y.dtype.kind in "Ub":
         return "classification", "text labels" if y.dtype.kind == "U" else "true/false labels"
     values = np.unique(y)
@@ -141,6 +145,29 @@ def guess_task(y: NDArray[Any], loss: str | None = None) -> tuple[str, str]:
     if np.isin(values, (0.0, 1.0)).all():
         return "classification", "labels 0 and 1"
     return "regression", "many different numbers"
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _reject_spoilt_numbers(y: NDArray[Any]) -> None:
+    """Raise TableError for many different labels of which nearly all are numbers."""
+    labels, first = np.unique(y, return_index=True)
+    if labels.size <= MOST_CLASSES:
+        return
+    others = [row for label, row in zip(labels, first, strict=True) if not _is_number(str(label))]
+    if others and len(others) <= SPOILT * labels.size:
+        row = min(others)
+        raise TableError(
+            f"the target is numbers but for {len(others)} of {labels.size:,} different values, the"
+            f" first {str(y[row])!r} in row {row}; correct or leave out these rows, or state"
+            " --task classification"
+        )
 
 
 def split(rows: Rows, fraction: float, task: str, seed: int) -> tuple[Rows, Rows]:

@@ -241,11 +241,13 @@ class ChainEstimator(FittedChain):
                 settings.seed,
             )
 
+        if self.verbose:
+            say(f"cross-validation of the number of trees, at most {settings.n_steps:,}")
         folds = deal_folds(training_set, settings.seed, classes=rows.classes is not None)
         threads = settings.n_threads if loss.row_wise else 1
         n_steps = best_length(make_fold, folds, settings.n_steps, threads)
         if self.verbose:
-            say(f"{n_steps:,} of at most {settings.n_steps:,} trees by cross-validation")
+            say(f"{n_steps:,} trees are best")
         return n_steps
 
     def _run(

@@ -25,14 +25,15 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
         0-1 loss, smoothed), "savage", an object of `sglb.losses`, or any object with
         loss(y, raw) and gradient(y, raw).
     n_estimators : steps of the chain, one tree each. "auto" is 1,000, but of up to 10,000 rows,
-        without early stopping and at the automatic temperature, as many as are best in a
-        cross-validation of five folds, which takes two to four times as long.
+        without evaluation set and callbacks, at the automatic temperature and for convex losses, as
+        many as are best in a cross-validation of five folds, which may take three times as long.
     learning_rate : the paper's epsilon; "auto" follows from rows, steps and loss.
-    max_depth : splits of a tree, 1 to 16; "auto" is 6 or 8, by task and size.
+    max_depth : splits of a tree, 1 to 16; "auto" is 4, 6 or 8, by task, loss and size.
     max_bins : bins of a number, 2 to 255; a missing value has its own besides. "auto" is
-        254, but 64 for wide tables and for more than two classes.
+        254 for numbers, 128 for two classes, 64 for more.
     sampler : "plain" (gradient boosting), "stochastic" (on samples of the rows, set subsample),
-        "langevin" (SGLB), or an object of `sglb.samplers` that brings its own rates.
+        "langevin" (SGLB), "annealed" (SGLB that cools down; what "langevin" becomes for losses of
+        numbers that are not convex), or an object of `sglb.samplers` that brings its own rates.
     temperature : 0 is no noise, 1 the Bayesian posterior; "auto" follows from the loss.
     shrink_rate : the paper's gamma, which pulls the model to its start; "auto" by the loss.
     subsample : probability that a row's gradient is used in a step.
@@ -43,7 +44,8 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
     leaf_steps : Newton steps in the leaves of each tree, for losses of one output and all rows;
         they bring the leaves close to their optimum, so that a short chain is better. From 300,000
         rows on those before the last look at some of the rows: "auto" takes 3 there, else 1.
-    l2_regularization : added to the weight of each leaf; "auto" is 0, for Newton leaves 3.
+    l2_regularization : added to the weight of each leaf; "auto" is 0, for Newton leaves 3, or 1 for
+        fewer than 1,000 numbers, in units of a row's curvature.
     init : "zero" (the paper) or "mean", the best constant, never shrunk; "auto" is "mean".
     categorical_features : "from_dtype" (columns of text or of a categorical type), or a list of
         column names or places, or a mask over the columns; None takes every column for numbers.

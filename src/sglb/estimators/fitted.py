@@ -1,5 +1,6 @@
 """A fitted estimator: every prediction is a way to read its model."""
 
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Self
@@ -14,6 +15,7 @@ from sglb.callbacks import user_shape
 from sglb.ensemble import States
 from sglb.estimators.one_row import row_reader
 from sglb.frame import Features, read_features
+from sglb.losses import UserLoss
 from sglb.losses.links import Link
 from sglb.model import Model
 from sglb.posterior import virtual_states, warn_if_not_draws
@@ -177,7 +179,15 @@ class FittedChain(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no
         A loss of your own is code and not in the file: a classifier then has `decision_function`
         and `predict`, but no probabilities. Pickle keeps it, where the loss can be imported.
         """
-        archive.write(self._fitted(), path)
+        loss = self._fitted().loss
+        if isinstance(loss, UserLoss) and callable(getattr(loss.user, "link", None)):
+            warnings.warn(
+                f"the link of loss '{loss.name}' is code and not in the file: predictions of the"
+                " loaded model are raw scores; pickle keeps it",
+                UserWarning,
+                stacklevel=2,
+            )
+        archive.write(self._model, path)
 
 
 def raw_of(states: States, values: Array, threads: int) -> Floats:

@@ -22,7 +22,7 @@ from sglb.ensemble import Ensemble
 from sglb.frame import Features
 from sglb.leaves import LeafRule
 from sglb.losses import Loss, get_loss
-from sglb.losses.minimisers import spread
+from sglb.losses.minimisers import quantile, spread
 from sglb.losses.user import sample_rows
 from sglb.samplers import Plain
 from sglb.structure import GreedySearch
@@ -51,6 +51,8 @@ MOST_LEVELS = 254
 ROWS_PER_LEVEL = 50
 LEVELS_FOR_NUMBERS = 2
 
+# Standard deviations of a normal between its outer percentiles.
+OUTER = 4.65
 # Residuals that the flatness of a loss is looked at, in those of the best constant.
 NEAR = 0.1
 
@@ -107,7 +109,8 @@ class Rows(NamedTuple):
             # Gradients that grow with the residuals have no width to compare with y's.
             if loss.lipschitz is not None or not loss.proven:
                 length = spread(y, weight)
-                size = replace(size, spread=length)
+                low, high = (quantile(y, weight, level) for level in (0.01, 0.99))
+                size = replace(size, spread=length, tail=max(length, (high - low) / OUTER))
                 if loss.is_residual(y) and size.square > 0.0:
                     near = mean_square(y + NEAR * (raw - y))
                     size = replace(size, flatness=math.sqrt(near / size.square))

@@ -247,10 +247,27 @@ class UserLoss(Loss):
             raw = raw[:, 0] if len(start) == 1 else raw
             length = self._length_at(some, raw, self._scale(y)[0])[0]
             if check:
+                self._check_derivatives(some[:PROBED_ROWS], raw[:PROBED_ROWS])
                 (trial.check_rows if self.independent else trial.check_sum)(self, y, start, length)
             if self.independent and not hasattr(self.user, "convex"):
                 loss.convex = trial.looks_convex(self, y, start, length)
         return loss
+
+    def _check_derivatives(self, y: Floats, raw: Floats) -> None:
+        """Raise ValueError where `derivatives` and the methods of one derivative disagree."""
+        if not callable(getattr(self.user, "derivatives", None)) or not self.independent:
+            return
+        both = self._both(y, raw)
+        methods = [("gradient", both[0]), ("hessian", both[1])]
+        for method, found in methods:
+            if not callable(getattr(self.user, method, None)):
+                continue
+            wanted = self._call(method, y, raw, np.shape(raw))
+            if not np.allclose(found, wanted, rtol=1e-6, atol=0.0, equal_nan=True):
+                raise ValueError(
+                    f"derivatives(y, raw) of loss '{self.name}' gives another {method} than"
+                    f" {method}(y, raw)"
+                )
 
     def is_residual(self, y: Floats) -> bool:
         """Whether rows are best at raw = y, and the loss can be asked of some of them."""

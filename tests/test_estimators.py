@@ -450,7 +450,7 @@ def test_classes_of_whole_numbers_are_their_sorted_values(labels):
         ),
         (lambda: SGLBClassifier().fit(*CANCER, callbacks=5), "callbacks: 5 is not a callback"),
         (lambda: SGLBRegressor().fit(CANCER[0], CANCER[1] * 1e300), "or y is too large"),
-        (lambda: SGLBRegressor(loss=Nowhere()).fit(*CANCER), "the loss returns NaN"),
+        (lambda: SGLBRegressor(loss=Nowhere()).fit(*CANCER), "is .nan. in row 0, at y"),
         (lambda: SGLBClassifier().fit(pd.Series(CANCER[1]), CANCER[1]), "Expected a 2-dimensional"),
         (lambda: SGLBClassifier().fit(pl.Series(CANCER[1]), CANCER[1]), "Expected 2D array"),
     ],

@@ -343,6 +343,7 @@ def test_a_step_to_where_the_loss_is_not_finite_is_named():
     X, _ = table(500)
     y = np.full(500, 1000.0) + X[:, 0]
     options = {**SMALL, "n_estimators": 2, "learning_rate": 1e-3, "leaf_method": "newton"}
+    options["l2_regularization"] = 3.0
     SGLBRegressor(**options, loss=Counts(), init="zero").fit(X, y)
     with (
         np.errstate(over="ignore"),

@@ -394,3 +394,18 @@ def test_long_tails_of_the_target_are_reached_by_flat_losses():
     squared = SGLBRegressor(random_state=0).fit(x[:2000], y[:2000])
     error, other = (np.abs(one.predict(x[2000:]) - truth).mean() for one in (model, squared))
     assert error < 1.1 * other
+
+
+@pytest.mark.parametrize("method", ["loss", "gradient"])
+def test_a_number_that_is_not_finite_where_the_chain_starts_is_named_with_its_row(method):
+    hole = changed(
+        Squared,
+        **{
+            method: lambda self, y, raw: np.where(
+                y == Y[5], np.nan, getattr(Squared, method)(self, y, raw)
+            )
+        },
+        init=lambda self, y, weight: 100.0,
+    )
+    with pytest.raises(ValueError, match=rf"{method}\(y, raw\) .* is \[nan\] in row 5, at y = "):
+        SGLBRegressor(**FAST, loss=hole).fit(X, Y)

@@ -124,7 +124,7 @@ def auto_leaf_steps(size: Size, loss: Loss, leaf_method: str) -> int:
     return 3 if parts and size.n_rows >= 2 * PART_ROWS else 1
 
 
-# How far the steps of a flat loss may go together at its typical gradient, in spreads of y or, where
+# How far the steps of a flat loss may go together at its typical gradient, in spreads of y or, if
 # it has long tails, of these.
 FLAT_TRAVEL = 7.0
 

@@ -245,6 +245,7 @@ class UserLoss(Loss):
             some = y[self.some(len(y))]
             raw = np.broadcast_to(start, (len(some), len(start)))
             raw = raw[:, 0] if len(start) == 1 else raw
+            self._check_finite(np.arange(len(y))[self.some(len(y))], some, raw)
             length = self._length_at(some, raw, self._scale(y)[0])[0]
             if check:
                 self._check_derivatives(some[:PROBED_ROWS], raw[:PROBED_ROWS])
@@ -252,6 +253,19 @@ class UserLoss(Loss):
             if self.independent and not hasattr(self.user, "convex"):
                 loss.convex = trial.looks_convex(self, y, start, length)
         return loss
+
+    def _check_finite(self, rows: NDArray[np.intp], y: Floats, raw: Floats) -> None:
+        """Raise ValueError for the first row whose loss or gradient at the start is not finite."""
+        for method in ("loss", "gradient"):
+            values = getattr(self, method)(y, raw).reshape(len(y), -1)
+            good = np.isfinite(values).all(axis=1)
+            if not good.all():
+                at = int(np.argmin(good))
+                raise ValueError(
+                    f"{method}(y, raw) of loss '{self.name}' is {values[at].tolist()} in row"
+                    f" {rows[at]}, at y = {y[at]:.6g} and raw = {raw[at].tolist()}, where the chain"
+                    " starts"
+                )
 
     def _check_derivatives(self, y: Floats, raw: Floats) -> None:
         """Raise ValueError where `derivatives` and the methods of one derivative disagree."""

@@ -39,13 +39,20 @@ def steps_of(lines):
     return [int(re.search(r"step +(\d+)/", line)[1]) for line in lines]
 
 
+@pytest.fixture
+def frozen_clock(monkeypatch):
+    """No time passes, on however busy a machine."""
+    monkeypatch.setattr(progress.time, "monotonic", lambda: 0.0)
+
+
+@pytest.mark.usefixtures("frozen_clock")
 def test_a_log_has_a_line_for_the_first_and_the_last_step(capfd):
     SGLBRegressor(**FAST, verbose=1).fit(X, Y, **WATCHED)
     out, err = capfd.readouterr()
     assert out == ""
     lines = err.splitlines()
     assert all(LINE.fullmatch(line) for line in lines), lines
-    assert steps_of(lines) == [1, 60]  # the chain takes milliseconds
+    assert steps_of(lines) == [1, 60]
     assert lines[0].endswith("left")
     assert lines[-1].endswith("in all")
 
@@ -59,7 +66,6 @@ def test_a_log_has_a_line_every_five_seconds(capfd, monkeypatch):
     # A report looks three times: is it due, when does it begin, when does it end.
     assert steps_of(lines) == [1, *range(6, 61, 5), 60][: len(lines)]
     assert len(lines) == 13
-    assert "13 s elapsed" not in lines[0]
 
 
 def test_reports_are_rarer_where_they_take_long(monkeypatch):
@@ -260,11 +266,12 @@ class Notebook:
         return types.SimpleNamespace(update=lambda data, raw: updates.append(data))
 
 
+@pytest.mark.usefixtures("frozen_clock")
 def test_a_notebook_shows_one_bar_that_updates_in_place(monkeypatch, capfd):
     notebook = Notebook(monkeypatch, kernel=object())
     SGLBRegressor(**FAST, verbose=1).fit(X, Y, **WATCHED)
     (updates,) = notebook.shown
-    assert len(updates) == 2  # the first and the last step of a chain of milliseconds
+    assert len(updates) == 2  # the first and the last step
     assert '<progress value="1" max="60"' in updates[0]["text/html"]
     assert '<progress value="60" max="60"' in updates[-1]["text/html"]
     assert re.search(r"60/60 .*loss .*validation_0 mae .* in all", updates[-1]["text/html"])

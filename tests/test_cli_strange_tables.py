@@ -112,3 +112,13 @@ def test_a_slip_in_a_target_of_numbers_is_not_a_reason_for_hundreds_of_classes(
     (tmp_path / "slip.csv").write_text("x,y\n" + "\n".join(rows) + "\n")
     told = refused("train", "slip.csv", "-t", "y", "-m", "m.sglb")
     assert "the target is numbers but for 1 of 60 different values, the first '?' in row 7" in told
+
+
+def test_the_line_that_spreadsheets_write_before_the_names_states_the_separator(
+    tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    rows = "\n".join(f"{number};{number % 2}" for number in range(40))
+    (tmp_path / "sheet.csv").write_text(f"sep=;\nx;y\n{rows}\n")
+    said = done("train", "sheet.csv", "-t", "y", "-m", "m.sglb", "--n-estimators", "2")
+    assert "40 rows, 1 features" in said.stdout

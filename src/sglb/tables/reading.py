@@ -1,5 +1,6 @@
 """A table file as an Arrow table: CSV in whatever spelling, or Parquet, by the file's ending."""
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -30,6 +31,8 @@ Table = Any  # a pyarrow.Table; pyarrow ships no types
 
 SAMPLE = 1 << 18  # bytes that show how a file is spelled
 LEADING_ZERO = "^[+-]?0[0-9]"
+# What spreadsheets write before the names: sep=;
+SEPARATOR_LINE = re.compile(r'\ufeff?"?sep=(.)"?\r?\n')
 
 
 class TableFile:
@@ -41,6 +44,7 @@ class TableFile:
         self.dialect = Dialect() if dialect is None else dialect
         self.notes: list[str] = []
         self.is_text = self.source.format.kind == "text"
+        self._skipped = 0  # lines before the names
         self.header: list[str] = []
         try:
             if self.is_text:
@@ -75,6 +79,10 @@ class TableFile:
 
     def _layout(self, head: bytes, *, whole: bool) -> tuple[Layout, list[str]]:
         text = decode_head(head, str(self.dialect.encoding))
+        if stated := SEPARATOR_LINE.match(text):
+            self._skipped = 1
+            text = text[stated.end() :]
+            self.dialect = replace(self.dialect, separator=self.dialect.separator or stated[1])
         return find_layout(text, self.dialect, self.source.format.separator, whole=whole)
 
     def _change_encoding(self) -> bool:
@@ -202,7 +210,9 @@ class TableFile:
             with self.source.open() as stream:
                 return pa.csv.read_csv(
                     stream,
-                    read_options=pa.csv.ReadOptions(encoding=encoding, use_threads=use_threads),
+                    read_options=pa.csv.ReadOptions(
+                        encoding=encoding, use_threads=use_threads, skip_rows=self._skipped
+                    ),
                     parse_options=pa.csv.ParseOptions(
                         delimiter=dialect.separator,
                         quote_char=False if dialect.quote == "none" else dialect.quote,

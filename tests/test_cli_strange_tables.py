@@ -121,4 +121,4 @@ def test_the_line_that_spreadsheets_write_before_the_names_states_the_separator(
     rows = "\n".join(f"{number};{number % 2}" for number in range(40))
     (tmp_path / "sheet.csv").write_text(f"sep=;\nx;y\n{rows}\n")
     said = done("train", "sheet.csv", "-t", "y", "-m", "m.sglb", "--n-estimators", "2")
-    assert "40 rows, 1 features" in said.stdout
+    assert "40 rows, 1 feature" in said

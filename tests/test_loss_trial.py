@@ -409,3 +409,14 @@ def test_a_number_that_is_not_finite_where_the_chain_starts_is_named_with_its_ro
     )
     with pytest.raises(ValueError, match=rf"{method}\(y, raw\) .* is \[nan\] in row 5, at y = "):
         SGLBRegressor(**FAST, loss=hole).fit(X, Y)
+
+
+def test_a_link_that_returns_something_else_is_refused():
+    short = changed(Squared, link=lambda self, raw: raw[:1])
+    model = SGLBRegressor(**FAST, loss=short).fit(X, Y)
+    with pytest.raises(ValueError, match=r"prediction for each of 3 rows, got shape \(1,\)"):
+        model.predict(X[:3])
+    wild = changed(Logistic, link=lambda self, raw: 10.0 * raw)
+    model = SGLBClassifier(**FAST, loss=wild).fit(*CANCER)
+    with pytest.raises(ValueError, match="must return probabilities"):
+        model.predict_proba(CANCER[0])

@@ -32,6 +32,7 @@ ENOUGH_ROWS = 1 << 14
 # A length of raw scores is short enough when half of it has at least this much of the slope.
 STRAIGHT = 0.8
 HALVINGS = 60
+TINY = 1e-9  # what rounding may add to a probability
 
 Rows = slice | NDArray[np.intp]
 
@@ -351,7 +352,16 @@ class UserLoss(Loss):
         return SIGMOID if self.n_outputs == 1 else SOFTMAX
 
     def _user_link(self, raw: Floats) -> Floats:
-        return np.asarray(self.user.link(raw), dtype=np.float64)
+        prediction = np.asarray(self.user.link(raw), dtype=np.float64)
+        if prediction.shape[:1] != np.shape(raw)[:1]:
+            raise ValueError(
+                f"link(raw) of loss '{self.name}' must return a prediction for each of"
+                f" {len(raw)} rows, got shape {prediction.shape}"
+            )
+        classes = self.task != "regression"
+        if classes and ((prediction < -TINY) | (prediction > 1.0 + TINY)).any():
+            raise ValueError(f"link(raw) of loss '{self.name}' must return probabilities, 0 to 1")
+        return prediction
 
 
 def _task(n_classes: int | None) -> Task:

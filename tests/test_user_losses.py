@@ -7,7 +7,7 @@ import pytest
 
 from sglb.errors import NonFiniteGradient
 from sglb.losses import Logistic, Softmax, Squared, UserLoss, check_loss, get_loss
-from sglb.losses.user import BLOCK_ROWS
+from sglb.losses.blocks import BLOCK_ROWS
 from test_losses import every_loss, fill, make_raw, make_targets
 
 

@@ -22,8 +22,8 @@ from sglb.ensemble import Ensemble
 from sglb.frame import Features
 from sglb.leaves import LeafRule
 from sglb.losses import Loss, get_loss
+from sglb.losses.blocks import sample_rows
 from sglb.losses.minimisers import quantile, spread
-from sglb.losses.user import sample_rows
 from sglb.samplers import Plain
 from sglb.structure import GreedySearch
 from sglb.training_set import MOST_REPEATS, TrainingSet, weight_unit

@@ -4,9 +4,6 @@ The user's methods see plain NumPy arrays in the users' layout, views of the cha
 that cannot be written to. What comes back is checked, then copied once into the chain's arrays.
 """
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
 from copy import copy
 from functools import partial
 from typing import Any, NoReturn, Self
@@ -18,23 +15,17 @@ from sglb import _core
 from sglb.errors import NonFiniteGradient
 from sglb.losses import trial
 from sglb.losses.base import Floats, Loss, Refresh, Task
+from sglb.losses.blocks import Rows, blocks_of, compute_each, sample_rows
 from sglb.losses.constants import best_constant
 from sglb.losses.links import IDENTITY, SIGMOID, SOFTMAX, LinkFunction
 from sglb.losses.minimisers import quantile, spread
 
 REQUIRED = ("loss", "gradient")
-# Rows of a block. NumPy's intermediate results of a million rows are new memory each time, which
-# costs more than the arithmetic; those of a block stay in a cache.
-BLOCK_ROWS = 1 << 17
 PROBED_ROWS = 64
-# A mean over this many rows has a standard error of a 128th of the spread.
-ENOUGH_ROWS = 1 << 14
 # A length of raw scores is short enough when half of it has at least this much of the slope.
 STRAIGHT = 0.8
 HALVINGS = 60
 TINY = 1e-9  # what rounding may add to a probability
-
-Rows = slice | NDArray[np.intp]
 
 
 class UserLoss(Loss):
@@ -185,7 +176,7 @@ class UserLoss(Loss):
         if self.row_wise and not self._kept_its_promise:
             self._check_rows(y, raw[0] if len(raw) == 1 else raw.T)
         largest, smallest_hessian, largest_hessian = np.array(
-            _each(compute, self._blocks(len(y)), n_threads)
+            compute_each(compute, blocks_of(len(y), whole=not self.row_wise), n_threads)
         ).T
         if not np.isfinite(largest).all():
             if not np.isfinite(raw).all():
@@ -196,11 +187,6 @@ class UserLoss(Loss):
         ):
             self._refuse_hessian(hessian)
         return float(largest.max()), float(largest_hessian.max())
-
-    def _blocks(self, n_rows: int) -> list[slice]:
-        """Rows that the user's methods see together."""
-        size = BLOCK_ROWS if self.row_wise else max(n_rows, 1)
-        return [slice(at, min(at + size, n_rows)) for at in range(0, n_rows, size)]
 
     def _check_rows(self, y: Floats, raw: Floats) -> None:
         """Look whether a few rows have the same gradient alone as among others, once."""
@@ -370,17 +356,6 @@ def _task(n_classes: int | None) -> Task:
     return "binary" if n_classes <= 2 else "multiclass"
 
 
-def sample_rows(n_rows: int) -> Rows:
-    """Return rows that are enough to estimate a mean of: all of few, some drawn at random of many.
-
-    At random, since rows may alternate between groups.
-    """
-    if n_rows <= ENOUGH_ROWS:
-        return slice(None)
-    drawn = np.random.default_rng(0).choice(n_rows, ENOUGH_ROWS, replace=False)
-    return np.sort(drawn).astype(np.intp)
-
-
 def _read_only(array: Floats) -> Floats:
     view = np.asarray(array, dtype=np.float64).view()
     view.flags.writeable = False
@@ -390,26 +365,6 @@ def _read_only(array: Floats) -> Floats:
 def _largest(values: Floats) -> float:
     """Return the largest absolute value, nan if there is one, without an array of them."""
     return float(np.maximum(values.max(), -values.min()))
-
-
-def _each(
-    compute: Callable[[slice], tuple[float, ...]], blocks: list[slice], n_threads: int
-) -> list[tuple[float, ...]]:
-    """Compute all blocks, several at a time: NumPy lets other threads work while it does.
-
-    Blocks are the same for any number of threads, and so are their bits.
-    """
-    n_threads = min(n_threads, len(blocks))
-    if n_threads <= 1:
-        return [compute(rows) for rows in blocks]
-
-    def share(thread: int) -> list[tuple[float, ...]]:
-        return [compute(rows) for rows in blocks[thread::n_threads]]
-
-    with ThreadPoolExecutor(n_threads - 1) as pool:
-        # What the caller set, such as np.errstate, holds in the threads too.
-        others = [pool.submit(copy_context().run, share, t) for t in range(1, n_threads)]
-        return share(0) + [block for other in others for block in other.result()]
 
 
 def _first_bad(values: Floats) -> NonFiniteGradient:

@@ -215,8 +215,10 @@ class Chain:
             return
         self._largest_value = max(size, self._largest_value)
         with np.errstate(all="ignore"):
-            start, deviation = self._mean_loss(self.ensemble.start(self.raw.shape[1]))
-            now, _ = self._mean_loss(self.raw)
+            rows = self.loss.some(self.training_set.n_rows)
+            raw = self.raw[:, rows]
+            start, deviation = self._mean_loss(self.ensemble.start(raw.shape[1]), rows)
+            now, _ = self._mean_loss(raw, rows)
             # What the noise adds to the loss of a row is of the order of the temperature.
             temperature = 0.5 * move.noise**2 * move.learning_rate
             warmth = temperature * self.training_set.n_rows / self.training_set.total_weight
@@ -224,12 +226,13 @@ class Chain:
         if not now <= far and math.isfinite(far):  # what is not a number is far away, too
             raise ChainDiverged(step, start, now)
 
-    def _mean_loss(self, raw: Floats) -> tuple[float, float]:
-        """Return the weighted mean of the training loss and its standard deviation over rows."""
-        loss = self.loss.loss(self.training_set.y, user_shape(raw))
-        mean = float(np.average(loss, weights=self.training_set.weight))
-        square = np.average((loss - mean) ** 2, weights=self.training_set.weight)
-        return mean, math.sqrt(square)
+    def _mean_loss(self, raw: Floats, rows: slice | NDArray[np.intp]) -> tuple[float, float]:
+        """Return the weighted mean of the loss of some rows, and its standard deviation."""
+        weight = self.training_set.weight
+        weight = None if weight is None else weight[rows]
+        loss = self.loss.loss(self.training_set.y[rows], user_shape(raw))
+        mean = float(np.average(loss, weights=weight))
+        return mean, math.sqrt(np.average((loss - mean) ** 2, weights=weight))
 
     def step_info(
         self,

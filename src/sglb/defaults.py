@@ -137,12 +137,11 @@ def auto_learning_rate(
     Found for the logistic loss on 13 tables of 6,000 to 50,000 rows, where half and twice the rate
     changed the test log loss by -.08 % and +.35 %. A chain of two classes that is not `watched`
     would go on beyond its best step: it takes exp(.408 ln N - 7.299) (n_steps / 1000)^-.928 if that
-    is less, which lowered the loss by 1 % at 15,000 and 3 % at 5,000 rows. Numbers and more than
-    two classes take twice the rate, with which they come to their optimum within the steps
-    (docs/defaults.md). To go as far, a gradient step is divided by the curvature of the loss at the
-    start, but not by less than a tenth of its largest curvature. Gradients of flat losses
-    (absolute, quantile) do not shrink with the residuals, so that their steps are given a total
-    length. The smoothed 0-1 loss takes the paper's .1.
+    is less. Numbers and more than two classes take twice the rate, with which they come to their
+    optimum within the steps (docs/defaults.md). To go as far, a gradient step is divided by the
+    curvature of the loss at the start, but not by less than a tenth of its largest curvature.
+    Gradients of flat losses (absolute, quantile) do not shrink with the residuals, so that their
+    steps are given a total length. The smoothed 0-1 loss takes the paper's .1.
     """
     if loss.name == "sla":
         return 0.1
@@ -172,11 +171,7 @@ COOLING_SHARE = 0.8
 
 
 def auto_hot_temperature(size: Size, loss: Loss) -> float:
-    """The depth of the loss's valleys below the start: what holds a row in the wrong one.
-
-    On six problems of 1,000 to 2,000 rows with 35 to 40 % outliers, a tenth of it left the chain
-    in worse valleys on all six and three times as much on two (docs/defaults.md).
-    """
+    """The depth of the loss's valleys below the start: what holds a row in the wrong one."""
     return size.unit * size.depth if size.depth > 0.0 else auto_temperature(size, loss)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes
 
+from own_losses import Logistic, Normal, Poisson, Squared
 from sglb import SGLBClassifier, SGLBRegressor, check_loss
 from sglb.errors import ChainDiverged, WrongGradient
 from sglb.losses import LOSSES, UserLoss, get_loss
@@ -15,24 +16,6 @@ from sglb.losses import LOSSES, UserLoss, get_loss
 X, Y = load_diabetes(return_X_y=True)
 CANCER = load_breast_cancer(return_X_y=True)
 FAST = {"n_estimators": 10, "max_depth": 3, "random_state": 0}
-
-
-class Squared:
-    """Squared loss by hand; tests change its gradient."""
-
-    def loss(self, y, raw):
-        return 0.5 * (raw - y) ** 2
-
-    def gradient(self, y, raw):
-        return raw - y
-
-
-class Logistic:
-    def loss(self, y, raw):
-        return np.logaddexp(0.0, raw) - y * raw
-
-    def gradient(self, y, raw):
-        return 1.0 / (1.0 + np.exp(-raw)) - y
 
 
 class SoftF1:
@@ -239,35 +222,12 @@ def test_a_hot_chain_has_not_run_away(temperature):
 # ---------------------------------------------------------------------------- logarithmic links
 
 
-class Poisson:
-    """Raw scores are logarithms of y; `link` and `hessian`, which need not be there, are not."""
-
-    def loss(self, y, raw):
-        return np.exp(raw) - y * raw
-
-    def gradient(self, y, raw):
-        return np.exp(raw) - y
-
-
 class Gamma:
     def loss(self, y, raw):
         return raw + y * np.exp(-raw)
 
     def gradient(self, y, raw):
         return 1.0 - y * np.exp(-raw)
-
-
-class Normal:
-    """A mean and the logarithm of a standard deviation."""
-
-    n_outputs = 2
-
-    def loss(self, y, raw):
-        return 0.5 * ((y - raw[:, 0]) * np.exp(-raw[:, 1])) ** 2 + raw[:, 1]
-
-    def gradient(self, y, raw):
-        t = (y - raw[:, 0]) * np.exp(-raw[:, 1])
-        return np.column_stack([-t * np.exp(-raw[:, 1]), 1.0 - t**2])
 
 
 class Clipped(Poisson):

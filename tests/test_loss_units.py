@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_diabetes
 
+from own_losses import Logistic, Normal, Poisson, Squared, Truncated
 from sglb import SGLBRegressor, losses
 from sglb.losses import LOSSES
 from sglb.losses.constants import best_constant
@@ -16,14 +17,6 @@ Y = np.round(DISEASE)  # whole numbers, so that shifts and powers of two are exa
 SHIFT_INVARIANT = sorted(
     name for name, kind in LOSSES.items() if kind.task == "regression" and name != "poisson"
 )
-
-
-class Squared:
-    def loss(self, y, raw):
-        return 0.5 * (raw - y) ** 2
-
-    def gradient(self, y, raw):
-        return raw - y
 
 
 class LogCosh:
@@ -38,19 +31,6 @@ class LogCosh:
 
     def gradient(self, y, raw):
         return self.length * np.tanh((raw - y) / self.length)
-
-
-class Truncated:
-    """A user's loss that is not convex."""
-
-    def __init__(self, length=80.0):
-        self.length = length
-
-    def loss(self, y, raw):
-        return 0.5 * np.minimum((raw - y) ** 2, self.length**2)
-
-    def gradient(self, y, raw):
-        return np.where(np.abs(raw - y) < self.length, raw - y, 0.0)
 
 
 # A loss, and the loss that is the same for a target `factor` times as large.
@@ -117,26 +97,6 @@ def test_the_log_cosh_of_the_readme_learns_diabetes():
 # ------------------------------------------------------------------------------ constants
 
 
-class Counts:
-    """A user's Poisson loss: raw is a logarithm."""
-
-    def loss(self, y, raw):
-        return np.exp(raw) - y * raw
-
-    def gradient(self, y, raw):
-        return np.exp(raw) - y
-
-
-class Odds:
-    """A user's logistic loss."""
-
-    def loss(self, y, raw):
-        return np.logaddexp(0.0, raw) - y * raw
-
-    def gradient(self, y, raw):
-        return 1.0 / (1.0 + np.exp(-raw)) - y
-
-
 class Wrong01:
     """The smoothed 0-1 loss: its best constant is at infinity."""
 
@@ -146,19 +106,6 @@ class Wrong01:
     def gradient(self, y, raw):
         s = self.loss(y, raw)
         return -(2.0 * y - 1.0) * s * (1.0 - s)
-
-
-class Normal:
-    """A mean and the logarithm of a standard deviation."""
-
-    n_outputs = 2
-
-    def loss(self, y, raw):
-        return 0.5 * ((y - raw[:, 0]) * np.exp(-raw[:, 1])) ** 2 + raw[:, 1]
-
-    def gradient(self, y, raw):
-        t = (y - raw[:, 0]) * np.exp(-raw[:, 1])
-        return np.column_stack([-t * np.exp(-raw[:, 1]), 1.0 - t**2])
 
 
 COUNTS = np.array([0.0, 3.0, 5.0, 4000.0])
@@ -171,8 +118,8 @@ WEIGHT = np.array([1.0, 2.0, 3.0, 4.0])
     ("user", "y", "n_classes", "wanted"),
     [
         (Squared(), COUNTS, None, lambda w: [np.average(COUNTS, weights=w)]),
-        (Counts(), COUNTS, None, lambda w: [np.log(np.average(COUNTS, weights=w))]),
-        (Odds(), LABELS, 2, lambda w: [np.log(1 / (1 / np.average(LABELS, weights=w) - 1))]),
+        (Poisson(), COUNTS, None, lambda w: [np.log(np.average(COUNTS, weights=w))]),
+        (Logistic(), LABELS, 2, lambda w: [np.log(1 / (1 / np.average(LABELS, weights=w) - 1))]),
         (Wrong01(), LABELS, 2, lambda w: [0.0]),
     ],
     ids=["squared", "counts", "odds", "at infinity"],

@@ -72,7 +72,7 @@ def _layout(X: Any) -> Any:
         return X.schema if hasattr(type(X), "schema") else None
     names, types = X.columns, []
     for dtype in X.dtypes:
-        # Other categories than before are new levels, which are no error.
+        # Other categories than before are new levels, which are accepted.
         types.append(type(dtype) if hasattr(dtype, "categories") else dtype)
     return names.tolist() if hasattr(names, "tolist") else list(names), types
 

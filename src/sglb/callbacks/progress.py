@@ -17,7 +17,7 @@ class Progress(BaseCallback):
     """Shows steps, training loss, watched metric and time left, and why a chain ended early.
 
     A bar in a terminal (if rich is installed) and in a notebook, else a line on stderr every few
-    seconds; with `every` a line every so many steps. The first and the last step are always shown.
+    seconds; with `every` a line every n steps. The first and the last step are always shown.
     """
 
     def __init__(self, every: int | None = None) -> None:

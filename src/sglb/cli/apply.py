@@ -28,7 +28,7 @@ from sglb.tables import (
     TableFile,
     check_table_destination,
     column_values,
-    refuse_input,
+    reject_input,
     select,
     weight_values,
     write_table,
@@ -95,7 +95,7 @@ def predict(
 ) -> None:
     """Write the prediction of every row, one column or more; `keep` is None for all columns."""
     check_table_destination(output)
-    refuse_input(output, model_path, table_path)
+    reject_input(output, model_path, table_path)
     model = load_model(model_path, n_jobs)
     if proba and not hasattr(model, "classes_"):
         raise ValueError("--proba needs a classifier; the model is a regressor")

@@ -152,7 +152,7 @@ def check_numbers(file: TableFile, table: Table, numbers: Sequence[str]) -> None
             )
 
 
-def refuse_dates(table: Table) -> None:
+def reject_dates(table: Table) -> None:
     """Reject columns of dates, with advice."""
     for field in table.schema:
         if is_date(field.type):

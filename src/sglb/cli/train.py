@@ -16,7 +16,7 @@ from sglb.cli.reports import console, say_notes
 from sglb.cli.roles import (
     check_numbers,
     column_notes,
-    refuse_dates,
+    reject_dates,
     roles_of,
     roles_table,
     why_text,
@@ -32,7 +32,7 @@ from sglb.tables import (
     TableError,
     TableFile,
     column_values,
-    refuse_input,
+    reject_input,
     select,
     text_columns,
     weight_values,
@@ -100,7 +100,7 @@ def read_training(file: TableFile, order: Order) -> tuple[Rows, Table, dict[str,
     parts: dict[str, list[str]] = {}
     if order.dates:
         features, parts = split_dates(features)
-    refuse_dates(features)
+    reject_dates(features)
     for name in order.categorical:
         if name not in features.column_names:
             raise TableError(f"no feature column {name!r} to take as categorical")
@@ -221,7 +221,7 @@ def train(order: Order, parameters: dict[str, Any], destination: Path, *, verbos
     if destination == STANDARD:
         raise ValueError("--model needs the name of a file: a model is not written to a terminal")
     check_destination(destination)
-    refuse_input(destination, order.table, order.valid)
+    reject_input(destination, order.table, order.valid)
     order.check(parameters)
     out = console()
     file = TableFile(order.table, order.dialect)

@@ -58,7 +58,7 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
     n_jobs : threads; None or -1 is all available cores, by the affinity and OMP_NUM_THREADS of the
         moment and the CPU quota of the last second.
     verbose : 1 shows progress, a bar in a terminal or notebook and a line every 5 seconds in a
-        log; more than 1 is a line every so many steps (docs/callbacks.md).
+        log; n > 1 is a line every n steps (docs/callbacks.md).
 
     Attributes
     ----------

@@ -99,7 +99,7 @@ def _marks(name: str) -> tuple[str, str]:
 
 
 def check_page(page: Path, name: str) -> str:
-    """Return the text of a page, or refuse it before the work if it has no place for `name`."""
+    """Return the text of a page, or reject it before the work if it has no place for `name`."""
     begin, end = _marks(name)
     try:
         whole = page.read_text(encoding="utf-8")

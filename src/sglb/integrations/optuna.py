@@ -13,7 +13,7 @@ class OptunaPruning(BaseCallback):
 
     The score is that of `metric` on the evaluation set `set`, by default what early stopping
     watches: the first metric on the last set. A trial that is pruned raises `optuna.TrialPruned`,
-    which `study.optimize` expects. With `every` Optuna is asked every so many steps only, which is
+    which `study.optimize` expects. With `every` Optuna is asked every n steps only, which is
     cheaper where the study is kept in a database.
     """
 

@@ -149,7 +149,7 @@ class UserLoss(Loss):
     def fill(
         self, y: Floats, raw: Floats, gradient: Floats, hessian: Floats | None, n_threads: int
     ) -> float:
-        """Fill gradient (and hessian) by the user's methods; refuse numbers that are not finite."""
+        """Fill gradient (and hessian) by the user's methods; reject numbers that are not finite."""
         return self._fill(y, raw, gradient, hessian, n_threads)[0]
 
     def _fill(
@@ -185,7 +185,7 @@ class UserLoss(Loss):
         if hessian is not None and not (
             smallest_hessian.min() >= 0.0 and np.isfinite(largest_hessian).all()
         ):
-            self._refuse_hessian(hessian)
+            self._reject_hessian(hessian)
         return float(largest.max()), float(largest_hessian.max())
 
     def _check_rows(self, y: Floats, raw: Floats) -> None:
@@ -199,7 +199,7 @@ class UserLoss(Loss):
             )
         self._kept_its_promise = True
 
-    def _refuse_hessian(self, hessian: Floats) -> NoReturn:
+    def _reject_hessian(self, hessian: Floats) -> NoReturn:
         if not np.isfinite(hessian).all():
             error = _first_bad(hessian)
             raise ValueError(

@@ -9,7 +9,7 @@ from sglb.tables.dialect import Dialect
 from sglb.tables.errors import TableError
 from sglb.tables.reading import Table, TableFile, read_table, text_columns
 from sglb.tables.sources import STANDARD
-from sglb.tables.writing import WRITERS, check_table_destination, refuse_input, write_table
+from sglb.tables.writing import WRITERS, check_table_destination, reject_input, write_table
 
 __all__ = [
     "STANDARD",
@@ -21,7 +21,7 @@ __all__ = [
     "check_table_destination",
     "column_values",
     "read_table",
-    "refuse_input",
+    "reject_input",
     "select",
     "text_columns",
     "weight_values",

@@ -33,7 +33,7 @@ def check_table_destination(path: Path) -> None:
         check_destination(path)
 
 
-def refuse_input(path: Path, *inputs: Path | None) -> None:
+def reject_input(path: Path, *inputs: Path | None) -> None:
     """Reject a file to write that is read."""
     for one in inputs:
         if one is not None and path != STANDARD and path.resolve() == one.resolve():

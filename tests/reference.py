@@ -20,8 +20,8 @@ from reference_noise import (
     OUTPUTS,
     ROWS,
     SCORE,
-    core_normals,
     rounding_offsets,
+    single_normals,
     stretch_points,
     structure_normals,
     subsample,
@@ -329,9 +329,9 @@ def search(codes, n_codes, kinds, packed, max_depth, l2, random_strength, seed, 
     splits = []
     # What random_strength is relative to: the root mean square of a row's gradient.
     scale = math.sqrt(float((q * q).sum()) / float(w.sum())) if w.sum() > 0 else 0.0
-    noise_scale = scale * random_strength
+    noise_scale = np.float32(scale * random_strength)
     for depth in range(max_depth):
-        noise = core_normals(seed, step, SCORE, depth, 512 * len(n_codes))
+        noise = single_normals(seed, step, SCORE, depth, 512 * len(n_codes))
         best, best_rank = None, -math.inf
         for f in range(len(n_codes)):
             for low, b in candidates_of(n_codes[f], kinds[f]):
@@ -342,7 +342,9 @@ def search(codes, n_codes, kinds, packed, max_depth, l2, random_strength, seed, 
                 rank = score
                 if random_strength > 0.0:
                     right = kinds[f] < LEVELS and low == 1
-                    rank = math.sqrt(score) + noise_scale * noise[512 * f + 2 * b + right]
+                    rank = (
+                        np.sqrt(np.float32(score)) + noise_scale * noise[512 * f + 2 * b + right]
+                    )
                 if rank > best_rank:
                     best, best_rank = (f, low, b, left), rank
         if best is None:

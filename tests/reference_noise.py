@@ -84,9 +84,14 @@ def core_normals(seed, step, role, output, n):
 
 def structure_normals(seed, step, output, n):
     """The kernel's noise of rows 0 .. n-1 in the search of a structure, in single precision."""
+    return single_normals(seed, step, STRUCTURE, output, n).astype(np.float64)
+
+
+def single_normals(seed, step, role, output, n):
+    """The kernel's normals 0 .. n-1 in single precision."""
     out = np.empty(n, dtype=np.float32)
-    _core.normals_single(seed, step, STRUCTURE, output, 0, out)
-    return out.astype(np.float64)
+    _core.normals_single(seed, step, role, output, 0, out)
+    return out
 
 
 def stretch_points(n_rows, points):

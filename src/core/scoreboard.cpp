@@ -20,6 +20,14 @@ double gradient_scale(const SearchInput& in) {
     return weight > 0 ? std::sqrt(static_cast<double>(squares) / static_cast<double>(weight)) : 0.0;
 }
 
+// sqrt(score) + scale * normal.
+SGLB_KERNEL void add_normals(const uint32_t* radius, const uint32_t* angle, int64_t n, uint32_t odd,
+                             float scale, float* score) {
+    for (int64_t i = 0; i < n; ++i)
+        score[i] = std::sqrt(score[i]) +
+                   scale * (normal_radius_single(radius[i]) * normal_cosine_single(angle[i], odd));
+}
+
 }  // namespace
 
 Scoreboard::Scoreboard(const SearchInput& input, int64_t width, int64_t n_ranges,
@@ -32,7 +40,7 @@ Scoreboard::Scoreboard(const SearchInput& input, int64_t width, int64_t n_ranges
     ws_.scores.resize(static_cast<size_t>(n_ranges * range_size_));
     ws_.parted.resize(ws_.scores.size());
     if (in_.rule.random_strength > 0.0)
-        noise_scale_ = gradient_scale(in_) * in_.rule.random_strength;
+        noise_scale_ = static_cast<float>(gradient_scale(in_) * in_.rule.random_strength);
 }
 
 int64_t Scoreboard::features_of(int64_t group) const {
@@ -80,50 +88,49 @@ Candidate Scoreboard::best_in_group(int64_t group, int depth) {
     for (int64_t j = 0; j < features_of(group); ++j)
         if (kind(group, j) == bundle)
             from.parted[lane_feature[j]] = from.right_parted[lane_feature[j]] = 0;
+    if (in_.rule.random_strength > 0.0) perturb(from, group, depth);
     float rank[group_features];
     int32_t place[group_features];
     best_scores(from, width_, rank, place);
     Candidate best;
     for (int64_t j = 0; j < features_of(group); ++j) {
         const int64_t lane = lane_feature[j];  // the order is its own inverse
-        double value = static_cast<double>(rank[lane]);
-        int64_t at = place[lane];
-        if (in_.rule.random_strength > 0.0 && at >= 0)
-            at = best_noisy(from, group * group_features + j, lane, depth, value);
-        if (at < 0 || !(value > best.rank)) continue;
+        if (place[lane] < 0 || !(rank[lane] > best.rank)) continue;
         const auto feature = static_cast<int32_t>(group * group_features + j);
-        const auto high = static_cast<uint8_t>(at / 2);
+        const auto high = static_cast<uint8_t>(place[lane] / 2);
         const bool level = one_code_left(in_.codes.kinds[feature]);
-        best = {value, {feature, level ? high : static_cast<uint8_t>(at % 2), high}};
+        best = {rank[lane], {feature, level ? high : static_cast<uint8_t>(place[lane] % 2), high}};
     }
     return best;
 }
 
-// The best candidate of one feature by the root of the score plus noise; -1 without one.
-int64_t Scoreboard::best_noisy(const GroupScores& from, int64_t feature, int64_t lane, int depth,
-                               double& best) const {
+// Turns the scores of a group into their roots plus noise: what is compared instead of them.
+// Candidate (feature, last code b, missing right) has normal number 512 feature + 2 b + right. Of
+// candidates that split the rows alike, which tie without noise, only the first keeps its chance.
+void Scoreboard::perturb(const GroupScores& scores, int64_t group, int depth) const {
     const Stream stream{in_.rule.seed, in_.rule.step, Role::score, static_cast<uint32_t>(depth)};
-    best = -std::numeric_limits<double>::infinity();
-    int64_t place = -1;
-    const bool level = one_code_left(in_.codes.kinds[feature]);
-    // The last code of a number has nothing on its right but, perhaps, missing values, and the
-    // split at code 0 is that one's mirror image.
-    const int64_t n = 2 * (in_.codes.n_codes[feature] - (level ? 0 : 1));
-    for (int64_t at = 0; at < n; ++at) {
-        const bool right = at % 2 != 0;
-        if (right && in_.codes.kinds[feature] != numbers_or_missing) continue;
-        const int64_t entry = at / 2 * group_features + lane;
-        if ((right ? from.right_parted : from.parted)[entry] <= 0) continue;
-        const auto score = static_cast<double>((right ? from.right_score : from.score)[entry]);
-        const double rank =
-            std::sqrt(score) +
-            noise_scale_ * normal_at(stream, static_cast<uint64_t>(feature * 512 + at));
-        if (rank > best) {
-            best = rank;
-            place = at;
+    constexpr int64_t tile = 32 * group_features;
+    uint32_t counters[tile], words[4][tile];
+    for (int64_t first = 0; first < width_ * group_features; first += tile) {
+        const int64_t n = std::min(tile, width_ * group_features - first);
+        for (int64_t i = 0; i < n; ++i) {
+            const int64_t feature = group * group_features + lane_feature[i % group_features];
+            counters[i] = static_cast<uint32_t>(256 * feature + (first + i) / group_features);
         }
+        gather_words(stream, counters, n, {words[0], words[1], words[2], words[3]});
+        add_normals(words[0], words[1], n, 0, noise_scale_, scores.score + first);
+        if (scores.right_score)
+            add_normals(words[0], words[1], n, 1, noise_scale_, scores.right_score + first);
     }
-    return place;
+    if (!scores.right_score) return;
+    for (int64_t j = 0; j < features_of(group); ++j) {
+        // Without missing values both forms are the same; with them, all other codes on the left
+        // mirror missing values alone on the left.
+        const bool missing = kind(group, j) == numbers_or_missing;
+        const int64_t last = in_.codes.n_codes[group * group_features + j] - 1;
+        for (int64_t b = missing ? last : 0; b < width_; ++b)
+            scores.right_parted[b * group_features + lane_feature[j]] = 0;
+    }
 }
 
 }  // namespace sglb

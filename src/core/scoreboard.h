@@ -16,7 +16,7 @@ namespace sglb {
 
 struct Candidate {
     // Sum of G^2 / (W + l2) over the leaves it makes, or the noisy root of it.
-    double rank = -std::numeric_limits<double>::infinity();
+    float rank = -std::numeric_limits<float>::infinity();
     Split split{-1, 0, 0};
     bool exists() const { return split.feature >= 0; }
 };
@@ -44,13 +44,12 @@ class Scoreboard {
     GroupRule rule(int64_t group) const;
     GroupScores scores(int64_t group, int64_t range);
     Candidate best_in_group(int64_t group, int depth);
-    int64_t best_noisy(const GroupScores& from, int64_t feature, int64_t lane, int depth,
-                       double& best) const;
+    void perturb(const GroupScores& scores, int64_t group, int depth) const;
 
     const SearchInput& in_;
     Workspace& ws_;
     int64_t width_, n_groups_, range_size_;
-    double noise_scale_ = 0.0;
+    float noise_scale_ = 0.0f;
     std::vector<Candidate> best_;  // by group
 };
 

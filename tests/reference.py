@@ -342,9 +342,7 @@ def search(codes, n_codes, kinds, packed, max_depth, l2, random_strength, seed, 
                 rank = score
                 if random_strength > 0.0:
                     right = kinds[f] < LEVELS and low == 1
-                    rank = (
-                        np.sqrt(np.float32(score)) + noise_scale * noise[512 * f + 2 * b + right]
-                    )
+                    rank = np.sqrt(np.float32(score)) + noise_scale * noise[512 * f + 2 * b + right]
                 if rank > best_rank:
                     best, best_rank = (f, low, b, left), rank
         if best is None:

@@ -13,7 +13,7 @@ from sglb.defaults import (
     structure_outputs,
     structure_rows,
 )
-from sglb.losses import get_loss
+from sglb.losses import Softmax, get_loss
 from sglb.samplers import Annealed, Langevin, Move, Plain, Stochastic
 from sglb.settings import RULES, check_parameters, draw_seed, n_threads, resolve
 
@@ -46,7 +46,7 @@ WRONG = {
     "shrink_rate": [-1, "none", math.nan],
     "subsample": [0.0, 1.1, -0.5, "auto"],
     "structure_sample": [0, 0.0, 1.5, -3, "all"],
-    "random_strength": [-1, "auto"],
+    "random_strength": [-1, "much"],
     "leaf_method": ["Newton", None],
     "leaf_steps": [0, 101, 2.0, "many"],
     "l2_regularization": [-1, "none"],
@@ -425,3 +425,18 @@ def test_weights_that_leave_no_row_are_refused():
     model = SGLBClassifier(class_weight={0: 0.0, 1: 1.0})
     with pytest.raises(ValueError, match="sample_weight times class_weight is zero in every row"):
         model.fit([[0.0], [1.0]], [0, 1], sample_weight=[1.0, 0.0])
+
+
+def test_split_scores_are_noisy_for_two_classes_where_the_length_is_searched():
+    assert settings().random_strength == 1.0
+    assert settings(random_strength=0.25).random_strength == 0.25
+    quiet = [
+        {"n_estimators": 100},
+        {"n_rows": 10_001, "total_weight": 10_001.0},
+        {"sampler": "plain"},
+        {"temperature": 0},
+        {"loss": SQUARED},
+        {"loss": Softmax(3)},
+    ]
+    for changes in quiet:
+        assert settings(**changes).random_strength == 0.0

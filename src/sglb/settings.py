@@ -102,7 +102,7 @@ RULES: Mapping[str, Rule] = {
     "shrink_rate": AUTO | NOT_NEGATIVE,
     "subsample": FRACTION,
     "structure_sample": AUTO | SHARE | whole(1),
-    "random_strength": NOT_NEGATIVE,
+    "random_strength": AUTO | NOT_NEGATIVE,
     "leaf_method": one_of("auto", "gradient", "newton"),
     "leaf_steps": AUTO | whole(1, 100),
     "l2_regularization": AUTO | NOT_NEGATIVE,
@@ -149,6 +149,7 @@ class Settings:
     max_bins: int
     structure_rows: int
     structure_outputs: int
+    random_strength: float
     seed: int
     n_threads: int
     n_steps: int
@@ -168,6 +169,7 @@ class Settings:
             "max_depth": self.max_depth,
             "max_bins": self.max_bins,
             "structure_sample": self.structure_rows,
+            "random_strength": self.random_strength,
             "leaf_method": self.leaves.method,
             "leaf_steps": self.leaves.steps,
             "l2_regularization": self.leaves.l2,
@@ -231,6 +233,7 @@ def resolve(
         structure_outputs=defaults.structure_outputs(
             loss.n_outputs, parameters["structure_sample"]
         ),
+        random_strength=_random_strength(parameters, loss, search_length=search_length),
         seed=draw_seed(parameters["random_state"]),
         n_threads=n_threads(parameters["n_jobs"]),
         n_steps=int(parameters["n_estimators"]),
@@ -271,6 +274,15 @@ def searches_length(parameters: Mapping[str, Any], loss: Loss, size: Size) -> bo
 
 def _given(value: Any, auto: int) -> int:
     return auto if value == "auto" else int(value)
+
+
+def _random_strength(parameters: Mapping[str, Any], loss: Loss, *, search_length: bool) -> float:
+    stated = parameters["random_strength"]
+    if stated != "auto":
+        return float(stated)
+    # Where rows get no noise, a weight is to do what repeating its row does.
+    is_noisy = parameters["sampler"] == "langevin" and parameters["temperature"] == "auto"
+    return defaults.auto_random_strength(loss) if search_length and is_noisy else 0.0
 
 
 def make_sampler(

@@ -130,7 +130,7 @@ MODEL: Group = {
         _number,
         "Rows that a tree's structure is searched on: a whole number, or a share such as 0.5.",
     ),
-    "random_strength": _option(float, "Model", "Noise on the scores of splits; 0 unless given."),
+    "random_strength": _auto(_real, "Noise on the scores of splits."),
     "leaf_method": _option(
         LeafMethod,
         "Model",

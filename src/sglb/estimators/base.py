@@ -52,7 +52,7 @@ class ChainEstimator(FittedChain):
     _kind: ClassVar[Kind]
     # Parameters that fit looks at itself; the constructors list them all.
     loss: Any
-    random_strength: float
+    random_strength: str | float
     init: str
     categorical_features: Any
     early_stopping_rounds: int | None
@@ -218,7 +218,7 @@ class ChainEstimator(FittedChain):
             newton=settings.leaves.method == "newton",
             structure_rows=settings.structure_rows,
             structure_outputs=settings.structure_outputs,
-            random_strength=self.random_strength,
+            random_strength=settings.random_strength,
             n_threads=n_threads,
         )
 

@@ -39,7 +39,9 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
     subsample : probability that a row's gradient is used in a step.
     structure_sample : rows a tree's structure is searched on, a number or a fraction; "auto" takes
         some of many rows, and some of many classes.
-    random_strength : noise on split scores.
+    random_strength : noise on split scores, in units of a row's gradient; it fades as the chain
+        goes on. "auto" is 1 for two classes where n_estimators is found by cross-validation and the
+        temperature is automatic, else 0.
     leaf_method : "gradient" (the paper), "newton", or "auto" (newton for convex losses).
     leaf_steps : Newton steps in the leaves of each tree, for losses of one output and all rows;
         they bring the leaves close to their optimum, so that a short chain is better. From 300,000
@@ -92,7 +94,7 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
         shrink_rate: float | str = "auto",
         subsample: float = 1.0,
         structure_sample: float | str = "auto",
-        random_strength: float = 0.0,
+        random_strength: str | float = "auto",
         leaf_method: str = "auto",
         leaf_steps: int | str = "auto",
         l2_regularization: float | str = "auto",

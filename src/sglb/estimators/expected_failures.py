@@ -50,7 +50,9 @@ def _draws_by_row(estimator: Any) -> bool:
     whole_structure = estimator.structure_sample == "auto" or (
         isinstance(estimator.structure_sample, float) and estimator.structure_sample == 1.0
     )
-    return is_noisy or subsample < 1.0 or not whole_structure or estimator.random_strength > 0.0
+    # "auto" adds noise to the scores only of a chain that is noisy anyway.
+    noisy_scores = estimator.random_strength not in ("auto", 0)
+    return is_noisy or subsample < 1.0 or not whole_structure or noisy_scores
 
 
 def _loss_of(estimator: Any) -> Any:

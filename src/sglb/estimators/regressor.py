@@ -41,7 +41,7 @@ class SGLBRegressor(RegressorMixin, ChainEstimator):  # type: ignore[misc]
         shrink_rate: float | str = "auto",
         subsample: float = 1.0,
         structure_sample: float | str = "auto",
-        random_strength: float = 0.0,
+        random_strength: str | float = "auto",
         leaf_method: str = "auto",
         leaf_steps: int | str = "auto",
         l2_regularization: float | str = "auto",

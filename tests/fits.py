@@ -1,0 +1,190 @@
+"""Fits of every kind, and the digests of their trees: a change of code must not change a model.
+
+    python tests/fits.py            # names of the fits whose trees differ from the recorded ones
+    python tests/fits.py --record   # record the trees of this code
+
+A digest covers the splits, leaf values, shrink factors and offset of a chain, to the last bit.
+"""
+
+import hashlib
+import json
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+from sglb import SGLBClassifier, SGLBRegressor
+from sglb.samplers import Langevin
+
+RECORD = Path(__file__).parent / "data" / "fits.json"
+
+
+def table(n_rows=800, n_columns=6, seed=0, missing=False, one_hot=False):
+    """Columns of normals, some of few values; with `missing` every seventh value is NaN."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_rows, n_columns))
+    X[:, 1] = np.round(X[:, 1])
+    if missing:
+        X.ravel()[::7] = np.nan
+    if one_hot:
+        X = np.column_stack([X, np.eye(12)[rng.integers(0, 12, n_rows)]])
+    return X
+
+
+def signal(X):
+    return np.nan_to_num(X[:, 0]) * 2.0 - np.nan_to_num(X[:, 2]) ** 2 + np.nan_to_num(X[:, -1])
+
+
+def numbers(X, seed=1):
+    return signal(X) + np.random.default_rng(seed).normal(size=len(X))
+
+
+def two(X, seed=1):
+    return (numbers(X, seed) > 0).astype(int)
+
+
+def three(X, seed=1):
+    return np.digitize(numbers(X, seed), [-1.0, 1.0])
+
+
+def counts(X):
+    return np.round(np.exp(0.3 * numbers(X)))
+
+
+def weights(X, whole=False):
+    rng = np.random.default_rng(5)
+    return rng.integers(1, 4, len(X)).astype(float) if whole else rng.uniform(0.2, 3.0, len(X))
+
+
+class Cube:
+    """|y - z|^3 / 3, a loss of the user's own."""
+
+    convex = True
+
+    def loss(self, y, raw):
+        return np.abs(raw - y) ** 3 / 3.0
+
+    def gradient(self, y, raw):
+        return (raw - y) * np.abs(raw - y)
+
+    def hessian(self, y, raw):
+        return 2.0 * np.abs(raw - y)
+
+
+def classify(X, y, *, fit=None, **parameters):
+    settings = {"n_estimators": 20, "random_state": 0, "n_jobs": 1} | parameters
+    return SGLBClassifier(**settings).fit(X, y, **(fit or {}))
+
+
+def regress(X, y, *, fit=None, **parameters):
+    settings = {"n_estimators": 20, "random_state": 0, "n_jobs": 1} | parameters
+    return SGLBRegressor(**settings).fit(X, y, **(fit or {}))
+
+
+def frame(n_rows=600):
+    import pandas as pd
+
+    rng = np.random.default_rng(2)
+    many = rng.integers(0, 200, n_rows)
+    few = rng.integers(0, 5, n_rows)
+    data = pd.DataFrame({"x": rng.normal(size=n_rows), "many": many, "few": few})
+    y = np.round(np.sin(many) + (few == 2) + 0.3 * rng.normal(size=n_rows), 6)
+    return data.astype({"many": "category", "few": "category"}), y
+
+
+X, LARGE, HUGE = table(), table(60_000), table(310_000, 4)
+CATEGORIES, SINES = frame()
+
+FITS = {
+    "squared": lambda: regress(X, numbers(X)),
+    "squared, two threads": lambda: regress(X, numbers(X), n_jobs=2),
+    "absolute": lambda: regress(X, numbers(X), loss="absolute"),
+    "huber": lambda: regress(X, numbers(X), loss="huber"),
+    "quantile": lambda: regress(X, numbers(X), loss="quantile", quantile=0.9),
+    "poisson": lambda: regress(X, counts(X), loss="poisson"),
+    "cauchy": lambda: regress(X, numbers(X), loss="cauchy"),
+    "welsch": lambda: regress(X, numbers(X), loss="welsch"),
+    "logistic": lambda: classify(X, two(X)),
+    "softmax": lambda: classify(X, three(X)),
+    "ten classes": lambda: classify(X, np.digitize(numbers(X), np.linspace(-3, 3, 9))),
+    "sla": lambda: classify(X, two(X), loss="sla"),
+    "savage": lambda: classify(X, two(X), loss="savage"),
+    "own loss": lambda: regress(X, numbers(X), loss=Cube()),
+    "own loss, newton": lambda: regress(X, numbers(X), loss=Cube(), leaf_method="newton"),
+    "plain": lambda: classify(X, two(X), sampler="plain"),
+    "stochastic": lambda: classify(X, two(X), sampler="stochastic", subsample=0.5),
+    "annealed": lambda: regress(X, numbers(X), sampler="annealed"),
+    "langevin object": lambda: classify(X, two(X), sampler=Langevin(0.1, 1.0, 0.01, 0.7)),
+    "hot, gradient leaves": lambda: classify(X, two(X), temperature=1, leaf_method="gradient"),
+    "shrink and l2": lambda: regress(X, numbers(X), shrink_rate=0.1, l2_regularization=7.0),
+    "start at zero": lambda: regress(X, numbers(X), init="zero"),
+    "whole weights": lambda: regress(X, numbers(X), fit={"sample_weight": weights(X, whole=True)}),
+    "weights": lambda: classify(X, two(X), fit={"sample_weight": weights(X)}),
+    "weights, softmax": lambda: classify(X, three(X), fit={"sample_weight": weights(X)}),
+    "class weights": lambda: classify(X, two(X), class_weight="balanced"),
+    "random strength": lambda: classify(X, three(X), random_strength=1.0),
+    "structure sample": lambda: classify(X, three(X), structure_sample=300),
+    "dense structure sample": lambda: classify(X, two(X), structure_sample=0.7),
+    "weighted structure sample": lambda: regress(
+        X, numbers(X), structure_sample=200, fit={"sample_weight": weights(X)}
+    ),
+    "five leaf steps": lambda: classify(X, two(X), leaf_steps=5),
+    "five leaf steps, poisson": lambda: regress(X, counts(X), loss="poisson", leaf_steps=5),
+    "depth 10": lambda: regress(X, numbers(X), max_depth=10),
+    "stumps, 9 bins": lambda: classify(X, two(X), max_depth=1, max_bins=9, n_estimators=100),
+    "missing": lambda: (lambda Z: classify(Z, two(Z)))(table(missing=True)),
+    "one-hot": lambda: (lambda Z: regress(Z, numbers(Z)))(table(one_hot=True)),
+    "categories": lambda: regress(CATEGORIES, SINES),
+    "categories, classes": lambda: classify(CATEGORIES, np.digitize(SINES, [-0.5, 0.5])),
+    "categories, weights": lambda: classify(
+        CATEGORIES, SINES > 0, fit={"sample_weight": weights(SINES)}
+    ),
+    "searched length": lambda: classify(X, two(X), n_estimators="auto"),
+    "searched length, categories": lambda: regress(CATEGORIES, SINES, n_estimators="auto"),
+    "early stopping": lambda: classify(
+        X[:600],
+        two(X)[:600],
+        n_estimators=300,
+        early_stopping_rounds=20,
+        fit={"eval_set": [(X[600:], two(X)[600:])]},
+    ),
+    "60,000 rows": lambda: classify(LARGE, two(LARGE), n_estimators=5),
+    "60,000 rows, weights": lambda: classify(
+        LARGE, two(LARGE), n_estimators=5, fit={"sample_weight": weights(LARGE)}
+    ),
+    "60,000 rows, quantile": lambda: regress(
+        LARGE, numbers(LARGE), n_estimators=5, loss="quantile", n_jobs=2
+    ),
+    "60,000 rows, softmax": lambda: classify(LARGE, three(LARGE), n_estimators=5, n_jobs=2),
+    "310,000 rows": lambda: classify(HUGE, two(HUGE), n_estimators=4, n_jobs=2),
+}
+
+
+def digest(model):
+    """SHA-256 of all that a prediction is made of."""
+    trees, content = model.ensemble_.arrays(), hashlib.sha256()
+    parts = [trees[name] for name in ("features", "lows", "highs", "depths", "values", "shrinks")]
+    for part in [*parts, model.ensemble_.offset]:
+        content.update(str(part.shape).encode() + np.ascontiguousarray(part).tobytes())
+    return content.hexdigest()
+
+
+def digest_of(name):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return digest(FITS[name]())
+
+
+def recorded():
+    return json.loads(RECORD.read_text())
+
+
+if __name__ == "__main__":
+    now = {name: digest_of(name) for name in FITS}
+    if "--record" in sys.argv:
+        RECORD.write_text(json.dumps(now, indent=1) + "\n")
+    else:
+        known = recorded()
+        differing = [name for name in FITS if known.get(name) != now[name]]
+        print("\n".join(differing) or f"all {len(FITS)} are the same")

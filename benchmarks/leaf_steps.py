@@ -31,7 +31,7 @@ MAX_ROWS = 60_000
 class Unbounded(Logistic):
     """Without a longest step."""
 
-    reach = math.inf
+    trust_radius = math.inf
 
 
 def rare(n_rows, share, seed):
@@ -71,7 +71,7 @@ def tables(rows=1_000_000, trees=100, seeds=3, share=0.02):
     train, test = rare(rows, share, 0), rare(N_TEST, share, 1)
     for steps in (1, 3):
         for loss in (Logistic(), Unbounded()):
-            name = f"{steps} steps, longest {loss.reach:g}"
+            name = f"{steps} steps, longest {loss.trust_radius:g}"
             yield line(name, train, test, seeds, n_estimators=trees, leaf_steps=steps, loss=loss)
 
 

@@ -164,8 +164,8 @@ FITS = {
 def digest(model):
     """SHA-256 of all that a prediction is made of."""
     trees, content = model.ensemble_.arrays(), hashlib.sha256()
-    parts = [trees[name] for name in ("features", "lows", "highs", "depths", "values", "shrinks")]
-    for part in [*parts, model.ensemble_.offset]:
+    parts = [trees[name] for name in ("features", "lows", "highs", "depths", "values")]
+    for part in [*parts, trees["C"][:, 0, 0], model.ensemble_.offset]:
         content.update(str(part.shape).encode() + np.ascontiguousarray(part).tobytes())
     return content.hexdigest()
 

@@ -10,6 +10,7 @@ P_s the projector "average over the leaves of structure s", Pbar = E P_s. For th
     f' = rho f - eps P_s (f - y + sigma zeta)
 """
 
+from dataclasses import replace
 from itertools import repeat
 
 import numpy as np
@@ -17,19 +18,24 @@ from scipy.integrate import quad
 from scipy.stats import ncx2, norm
 
 from sglb import _core
-from sglb.bins import Bins
 from sglb.boosting import boost
 from sglb.callbacks import BaseCallback
-from sglb.ensemble import Ensemble
-from sglb.leaves import LeafRule
-from sglb.structure import Structure
-from sglb.training_set import TrainingSet
+from sglb.experiments.small_chains import (  # noqa: F401  # for the tests of the law
+    EquallyLikely,
+    FixedStructure,
+    binary_rows,
+    bits_of,
+    make_chain,
+    splits,
+)
+from sglb.noise import Role
 
 # Probability that an assertion fails although the law is right: two-sided, over all its comparisons
 # together. Some hundred assertions make 1e-4 for the whole group, and every seed is fixed.
 FALSE_ALARM = 1e-6
 
-STRUCTURE, LEAF, SUBSAMPLE, ROWS, SCORE, PERMUTATION, CHAIN, TEST = range(8)  # roles of the noise
+STRUCTURE, LEAF, SUBSAMPLE, ROWS = Role.STRUCTURE, Role.LEAF, Role.SUBSAMPLE, Role.ROWS
+TEST = Role.TEST
 
 
 # The one statistical test.
@@ -80,21 +86,8 @@ def assert_law(samples, mean, covariance):
 
 def binary_set(bits, y, weight=None):
     """A training set of features that are 0 (left) or 1 (right): bits (n_features, n_rows)."""
-    codes = np.ascontiguousarray(np.asarray(bits) + 1, dtype=np.uint8)
-    return TrainingSet.build(codes, np.full(len(codes), 3, dtype=np.int32), y, weight)
-
-
-def bits_of(numbers, n_bits):
-    """Binary digits (n_bits, n) of whole numbers, lowest first."""
-    return (np.asarray(numbers) >> np.arange(n_bits)[:, None]) & 1
-
-
-def splits(*features):
-    """A structure that splits binary features."""
-    n = len(features)
-    return Structure(
-        np.array(features, dtype=np.int32), np.zeros(n, np.uint8), np.ones(n, np.uint8)
-    )
+    rows = binary_rows(bits, y)
+    return rows if weight is None else replace(rows, weight=np.asarray(weight, dtype=float))
 
 
 def leaf_of(structure, columns):
@@ -114,50 +107,17 @@ def projector(leaf, weight=None):
     return together / together.sum(axis=1, keepdims=True)
 
 
-class FixedStructure:
-    """The rule that always answers the same."""
-
-    def __init__(self, structure):
-        self.structure = structure
-
-    def grow(self, training_set, slopes, largest, move, seed, step):
-        return self.structure
-
-
-class OneOf:
-    """The rule that draws from a list, each with the same probability, whatever the gradient."""
-
-    def __init__(self, structures):
-        self.structures = structures
-
-    def grow(self, training_set, slopes, largest, move, seed, step):
-        words = np.empty((1, 4), dtype=np.uint32)
-        _core.words(seed, step, TEST, 0, 0, words)
-        return self.structures[int(words[0, 0]) * len(self.structures) >> 32]
-
-
 # Guests of the loop.
 
 
-class Forgetful(Ensemble):
-    """An ensemble that keeps no trees: a chain of a million steps needs no memory."""
-
-    def append(self, structure, values, gains, shrink):
-        pass
-
-
 class Record(BaseCallback):
-    """Starts the chain at `start` (n_outputs, n_rows) and notes the raw scores of some rows."""
+    """Notes the raw scores of some rows; `first` (n_outputs, n_rows) is where the chain starts."""
 
     def __init__(self, start=None, rows=slice(None), burn_in=0):
         self.first = start
         self.rows = rows
         self.burn_in = burn_in
         self.raws = []
-
-    def start(self, info):
-        if self.first is not None:
-            info.raw[:] = self.first
 
     def step(self, info):
         if info.step > self.burn_in:
@@ -175,10 +135,8 @@ class Restart(BaseCallback):
     def __init__(self, states, keep_raw=True):
         self.states = states if hasattr(states, "__next__") else repeat(np.asarray(states))
         self.keep_raw = keep_raw
+        self.first = next(self.states)
         self.raws, self.leaf_values, self.first_features = [], [], []
-
-    def start(self, info):
-        info.raw[:] = next(self.states)
 
     def step(self, info):
         if self.keep_raw:
@@ -204,21 +162,16 @@ class Restart(BaseCallback):
         return np.array(self.first_features)
 
 
-def walk(rows, loss, sampler, rule, guest, n_steps, *, leaves=None, offset=None, seed=1):
-    """Run the loop for n_steps with a guest, and return the guest."""
-    offset = np.zeros(loss.n_outputs) if offset is None else np.asarray(offset, dtype=float)
-    bins = Bins(np.full((rows.n_features, 1), 0.5), np.ones(rows.n_features, dtype=np.int32))
-    boost(
-        rows,
-        loss,
-        sampler,
-        rule,
-        leaves or LeafRule(),
-        Forgetful(bins, 1, offset),
-        n_steps=n_steps,
-        seed=seed,
-        callbacks=[guest],
+def walk(rows, loss, sampler, rule, guest, n_steps, *, leaves=None, offset=0.0, seed=1):
+    """Take n_steps with a callback, from where it says, and return the callback."""
+    state = None
+    if guest.first is not None:
+        state = np.zeros((sampler.move(0).transition.size, loss.n_outputs, rows.n_rows))
+        state[0] = guest.first
+    chain = make_chain(
+        rows, loss, sampler, rule, leaves=leaves, offset=offset, state=state, seed=seed
     )
+    boost(chain, n_steps, [guest])
     return guest
 
 
@@ -322,5 +275,5 @@ def words(seed, step, role, output, first, n):
 def normals(seed, step, role, output=0, n=1, first=0):
     """Normals of the library's generator, (n,)."""
     out = np.empty(n)
-    _core.normals(seed, step, role, output, first, out, 1)
+    _core.testing.normals(seed, step, role, output, first, out, 1)
     return out

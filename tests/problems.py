@@ -6,9 +6,15 @@ from hypothesis import strategies as st
 import reference
 from sglb import _core
 from sglb.bins import Bins
+from sglb.boosting import boost
+from sglb.chain import Chain
 from sglb.ensemble import Ensemble
+from sglb.losses import Squared
+from sglb.samplers import Move
+from sglb.shard import Shard
 from sglb.structure import Structure
 from sglb.training_set import TrainingSet
+from sglb.transition import Transition
 
 # Empty, single, around a vector register, around a tile (256) and around a block (2048) of rows.
 SMALL_SIZES = (0, 1, 2, 31, 32, 33, 100, 257)
@@ -38,16 +44,26 @@ WEIGHTS = {
 }
 
 
-def core_rows(columns, n_codes, weight=None, kinds=None):
-    """Codes (n_features, n_rows) as the kernels take them; numbers unless `kinds` says else."""
-    return _core.Rows(
+def core_shard(columns, n_codes=None, weight=None, kinds=None, *, n_copies=1, n_threads=1):
+    """All rows, codes (n_features, n_rows), as the kernels take them; numbers unless `kinds` says
+    else.
+    """
+    n_rows = columns.shape[1]
+    n_codes = np.full(len(columns), 256) if n_codes is None else n_codes
+    return _core.Shard(
         columns,
         reference.to_rows(columns),
         np.asarray(n_codes, dtype=np.int32),
         np.asarray(np.zeros(len(columns)) if kinds is None else kinds, dtype=np.uint8),
-        weight,
-        reference.weight_facts(weight, columns.shape[1]),
+        _core.Weights(weight, *reference.weight_facts(weight, n_rows)),
+        (0, n_rows // n_copies, n_copies),
+        n_threads,
     )
+
+
+def shard_without_codes(n_rows, weight=None, **options):
+    """Rows whose codes do not matter."""
+    return core_shard(np.zeros((1, n_rows), dtype=np.uint8), None, weight, **options)
 
 
 def make_weight(rng, n_rows, kind="odd"):
@@ -106,13 +122,59 @@ N_CODES = [5, 9, 2, 256, 3]  # of codes that trees are applied to
 MAX_DEPTH = 4  # of the trees of a random chain
 
 
-def make_ensemble(rng, n_trees, n_outputs=1, n_features=6):
-    """A chain of random trees, shrunk by another factor at each step."""
+def make_transition(rng, size=1):
+    """A shrink by some factor, or a state of several parts mixed at random."""
+    if size == 1:
+        return Transition.shrink(rng.uniform(0.7, 1.0))
+    return Transition(rng.normal(size=(size, size)) / size, rng.normal(size=size))
+
+
+def make_ensemble(rng, n_trees, n_outputs=1, n_features=6, size=1):
+    """A chain of random trees, with another transition at each step."""
     bins = Bins.fit(make_table(rng, 100, n_features), 16)
-    ensemble = Ensemble(bins, MAX_DEPTH, rng.normal(size=n_outputs))
+    ensemble = Ensemble(bins, MAX_DEPTH, rng.normal(size=n_outputs), size=size)
     for _ in range(n_trees):
         depth = rng.integers(0, MAX_DEPTH + 1)
         structure = Structure(*make_splits(rng, bins.n_codes, depth))
         values = rng.normal(size=(1 << depth, n_outputs))
-        ensemble.append(structure, values, rng.random(depth), rng.uniform(0.7, 1.0))
+        gains = rng.random(depth)
+        ensemble.append(structure, values, Move(0.1, transition=make_transition(rng, size)))
+        ensemble.arrays()["gains"][-1, :depth] = gains
     return ensemble
+
+
+def boosted(rows, loss, sampler, rule, leaves, trace, *, n_steps, seed, n_threads=1, callbacks=()):
+    """Take steps of a chain on all rows, from the state that a trace leads to; its trace."""
+    newton = leaves.method == "newton"
+    shard = Shard.start(rows, loss, trace, newton=newton, n_threads=n_threads)
+    return boost(Chain(shard, sampler, rule, leaves, trace, seed=seed), n_steps, callbacks)
+
+
+def grow(rule, rows, gradient, move, seed, step, hessian=None):
+    """The structure that a rule chooses on gradients (n_outputs, n_rows) of a training set."""
+
+    class Given(Squared):
+        def stored_slopes(self, y, raw, to, to_hessian):
+            bounds = np.abs(gradient).max(), 0.0 if hessian is None else np.abs(hessian).max()
+            return _core.Slopes(gradient, hessian), lambda n_threads: bounds
+
+    state = np.zeros((1, *gradient.shape))
+    shard = Shard(rows, Given(), state, np.zeros(len(gradient)), newton=hessian is not None)
+    bounds = shard.refresh_slopes(move, step)
+    plan = rule.plan(shard.totals.n_rows, len(gradient))
+    return rule.search(shard.draw(plan, bounds, move, _core.Draws(seed, step)))
+
+
+def core_trees(features, lows, highs, depths, values):
+    """Trees as the kernels keep them; gains, cover and moves are 0."""
+    n_trees, n_leaves = values.shape[:2]
+    zeros = np.zeros(features.shape), np.zeros((n_trees, n_leaves)), np.zeros((n_trees, 3))
+    return _core.Trees(features, lows, highs, depths, zeros[0], values, zeros[1], zeros[2])
+
+
+def core_predictor(thresholds, n_thresholds, trees, ends, factors, offset):
+    """States of trees whose values are weighted already; factors (S,)."""
+    weights, factors = np.ones((len(trees[0]), 1)), np.reshape(factors, (-1, 1, 1))
+    return _core.Predictor(
+        thresholds, n_thresholds, core_trees(*trees), weights, ends, factors, offset
+    )

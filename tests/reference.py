@@ -38,11 +38,14 @@ def largest(values):
 
 
 class WeightFacts(NamedTuple):
-    """The weight of an ordinary row; in that unit the largest weight and the sum of weights."""
+    """The weight of an ordinary row; in that unit the largest weight and the sum of weights; the
+    sum of squared weights over the sum of weights.
+    """
 
     unit: float
     largest: float
     total: float
+    typical: float
 
 
 def weight_facts(weight, n_rows, n_copies=1):
@@ -50,11 +53,14 @@ def weight_facts(weight, n_rows, n_copies=1):
     in all its copies; below and above, the mean over that bound.
     """
     if weight is None:
-        return WeightFacts(1.0, 1.0, float(n_rows))
+        return WeightFacts(1.0, 1.0, float(n_rows), 1.0)
     heaviest = weight.max(initial=0.0) or 1.0
     mean = (weight / heaviest).mean() * heaviest * n_copies if len(weight) else 1.0
     unit = mean / np.clip(mean, 1.0, 50.0) / n_copies
-    return WeightFacts(unit, weight.max(initial=0.0) / unit, (weight / unit).sum())
+    largest = weight.max(initial=0.0)
+    share = weight / heaviest
+    typical = (share**2).sum() / share.sum() * heaviest if largest else 1.0
+    return WeightFacts(unit, largest / unit, (weight / unit).sum(), typical)
 
 
 def power_of_two(x):

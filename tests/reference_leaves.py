@@ -137,9 +137,15 @@ def add_tree(raw, leaf, values, shrink, offset):
     return shrink * raw + steps[leaf].T
 
 
-def weights(shrinks):
-    """Weight of each tree: the product of the shrink factors of all later steps."""
-    return np.array([math.prod(shrinks[t + 1 :]) for t in range(len(shrinks))])
+def weights(C, b):
+    """Weight of each tree in the model: e' C_k ... C_{t+1} b_t, C (T, d, d), b (T, d)."""
+    found = np.empty(len(b))
+    for t in range(len(b)):
+        state = b[t]
+        for later in C[t + 1 :]:
+            state = later @ state
+        found[t] = state[0]
+    return found
 
 
 def sum_trees(columns, features, lows, highs, depths, values):

@@ -78,7 +78,7 @@ def rounding_offsets(seed, step, output, n):
 def core_normals(seed, step, role, output, n):
     """The kernel's own normals 0 .. n-1, for twins whose result hangs on the last bit."""
     out = np.empty(n)
-    _core.normals(seed, step, role, output, 0, out, 1)
+    _core.testing.normals(seed, step, role, output, 0, out, 1)
     return out
 
 
@@ -90,7 +90,7 @@ def structure_normals(seed, step, output, n):
 def single_normals(seed, step, role, output, n):
     """The kernel's normals 0 .. n-1 in single precision."""
     out = np.empty(n, dtype=np.float32)
-    _core.normals_single(seed, step, role, output, 0, out)
+    _core.testing.normals_single(seed, step, role, output, 0, out)
     return out
 
 

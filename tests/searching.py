@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 import reference
-from problems import WEIGHTS, core_rows, make_codes
+from problems import WEIGHTS, core_shard, make_codes, shard_without_codes
 from sglb import _core
 
 sigmas = st.sampled_from([0.0, 0.3, 20.0])
@@ -16,22 +16,15 @@ code_counts = st.lists(st.sampled_from([1, 2, 3, 5, 9, 17]), min_size=1, max_siz
 def quantise(gradient, weight, draw, sigma, seed=1, step=2, n_threads=1, hessian=None, bounds=None):
     n = gradient.shape[1] if draw is None else len(draw.rows)
     packed = np.empty((len(gradient), n), dtype=np.int64)
-    scales = _core.quantise(
+    scales = _core.testing.quantise(
+        shard_without_codes(gradient.shape[1], weight, n_threads=n_threads),
         _core.Slopes(gradient, hessian),
-        1.0,
-        weight,
-        reference.weight_facts(weight, gradient.shape[1]),
-        None if draw is None else draw.rows,
-        None if draw is None else draw.lift,
-        1.0 if draw is None else draw.mu,
-        1.0 if draw is None else draw.floor,
-        sigma,
+        None if draw is None else (draw.rows, draw.lift, draw.mu, draw.floor),
+        (1.0, sigma),
         bounds_of(gradient, hessian) if bounds is None else bounds,
         hessian is not None,
-        seed,
-        step,
+        _core.Draws(seed, step),
         packed,
-        n_threads,
     )
     return packed, scales
 
@@ -41,71 +34,48 @@ def bounds_of(gradient, hessian):
     return reference.Bounds(reference.largest(gradient), bend)
 
 
-def draw_rows(gradient, weight, sigma, n, seed=1, step=2, n_threads=1, begin=0, end=None):
-    n_rows = gradient.shape[1]
-    return reference.Draw(
-        *_core.draw_rows(
-            _core.Slopes(gradient, None),
-            1.0,
-            weight,
-            reference.weight_facts(weight, n_rows),
-            sigma,
-            (begin, n_rows if end is None else end),
-            n,
-            seed,
-            step,
-            n_threads,
-        )
-    )
+def draw_rows(gradient, weight, sigma, n, seed=1, step=2, n_threads=1, n_copies=1):
+    shard = shard_without_codes(gradient.shape[1], weight, n_copies=n_copies, n_threads=n_threads)
+    slopes, draws = _core.Slopes(gradient, None), _core.Draws(seed, step)
+    return reference.Draw(*_core.testing.draw_rows(shard, slopes, 1.0, sigma, n, draws))
 
 
 class Search:
-    """Calls _core.search and _core.grow on a workspace of its own."""
+    """Searches on packed words, and on samples of noisy gradients."""
 
     def __init__(self, max_depth, n_threads=1):
         self.max_depth = max_depth
         self.n_threads = n_threads
-        self.workspace = _core.Workspace()
-
-    def answer(self, kernel, *arguments):
-        return reference.Structure(*kernel(self.workspace, *arguments, self.n_threads))
 
     def search(self, columns, n_codes, kinds, packed, rows=None, l2=0.0, strength=0.0):
-        return self.answer(
-            _core.search,
-            reference.to_rows(columns),
-            np.asarray(n_codes, dtype=np.int32),
-            np.asarray(kinds, dtype=np.uint8),
-            packed,
-            rows,
-            self.max_depth,
-            l2,
-            strength,
-            1,
-            2,
+        shard = core_shard(columns, n_codes, None, kinds, n_threads=self.n_threads)
+        rule = self.max_depth, l2, strength
+        return reference.Structure(
+            *_core.testing.search(shard, packed, rows, rule, _core.Draws(1, 2))
         )
 
     def grow(self, columns, n_codes, kinds, slopes, weight, sigma, growth, seed=1, step=2):
         gradient, hessian = slopes if isinstance(slopes, tuple) else (slopes, None)
         n_rows = gradient.shape[1] // growth.n_copies
-        begin = step % growth.n_copies * n_rows
-        return self.answer(
-            _core.grow,
-            core_rows(columns, n_codes, weight, kinds),
+        n_outputs = growth.structure_outputs
+        sample = _core.Sample()
+        sample.draw(
+            core_shard(
+                columns, n_codes, weight, kinds, n_copies=growth.n_copies, n_threads=self.n_threads
+            ),
             _core.Slopes(gradient, hessian),
-            1.0,
+            _core.SamplePlan(
+                n_rows if growth.structure_rows is None else growth.structure_rows,
+                len(gradient) if n_outputs is None else n_outputs,
+                hessian is not None,
+            ),
             sigma,
+            1.0,
             bounds_of(gradient, hessian),
-            hessian is not None,
-            (begin, begin + n_rows),
-            n_rows if growth.structure_rows is None else growth.structure_rows,
-            growth.structure_outputs,
-            self.max_depth,
-            growth.l2,
-            growth.random_strength,
-            seed,
-            step,
+            _core.Draws(seed, step),
         )
+        search = _core.GreedySearch(self.max_depth, growth.l2, self.n_threads)
+        return reference.Structure(*search.run(sample, growth.random_strength))
 
 
 def assert_same(found, expected):

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 import reference
-from problems import THREADS, make_problem
-from sglb import SGLBRegressor, _core, chain, losses
-from sglb.boosting import boost
+from problems import THREADS, boosted, grow, make_problem
+from sglb import SGLBRegressor, losses, shard
 from sglb.callbacks import BaseCallback, Stop
 from sglb.ensemble import Ensemble
 from sglb.errors import ChainDiverged, NonFiniteGradient
@@ -17,6 +16,7 @@ from sglb.losses import Logistic, Softmax, Squared, UserLoss
 from sglb.samplers import Langevin, Move, Plain, Stochastic
 from sglb.structure import GreedySearch
 from sglb.training_set import TrainingSet
+from sglb.transition import Transition
 
 SAMPLERS = {
     "plain": Plain(0.3),
@@ -27,10 +27,10 @@ SAMPLERS = {
 every_sampler = pytest.mark.parametrize("sampler", SAMPLERS.values(), ids=SAMPLERS)
 
 
-@pytest.fixture(params=[chain.STORED_ROWS, 0], ids=["stored", "on the spot"])
+@pytest.fixture(params=[shard.STORED_ROWS, 0], ids=["stored", "on the spot"])
 def gradients(request, monkeypatch):
     """Gradients as few rows have them, and as many rows of a bounded loss have them."""
-    monkeypatch.setattr(chain, "STORED_ROWS", request.param)
+    monkeypatch.setattr(shard, "STORED_ROWS", request.param)
 
 
 both_gradients = pytest.mark.usefixtures("gradients")
@@ -79,7 +79,7 @@ class Case:
             random_strength=self.growth.random_strength,
             n_threads=n_threads,
         )
-        return boost(
+        return boosted(
             self.training_set,
             self.loss,
             self.sampler,
@@ -95,7 +95,7 @@ class Case:
     @property
     def on_the_spot(self):
         """Whether the chain evaluates its loss where gradients are needed."""
-        return self.training_set.n_rows > chain.STORED_ROWS and self.loss.lipschitz is not None
+        return self.training_set.n_rows > shard.STORED_ROWS and self.loss.lipschitz is not None
 
     def twin_step(self, raw, step, seed=11):
         gradient, hessian = np.empty_like(raw), np.empty_like(raw)
@@ -153,7 +153,7 @@ def test_every_step_is_the_step_of_the_twin(sampler, n_outputs, weighted, method
         mine = ensemble.values[step, : found.n_leaves]
         np.testing.assert_allclose(mine, values, rtol=1e-11, atol=1e-12)
         np.testing.assert_allclose(recorder.raws[step + 1], raw, rtol=1e-11, atol=1e-12)
-        assert ensemble.shrinks[step] == sampler.move(step).shrink
+        assert ensemble.C[step] == sampler.move(step).transition.C
 
 
 @both_gradients
@@ -177,7 +177,7 @@ def test_replaying_the_chain_gives_the_training_scores_bit_for_bit(sampler, n_ou
     codes = case.training_set.code_columns
     for k in (0, 1, 13, 25):
         for n_threads in THREADS:
-            assert np.array_equal(ensemble.at(k).replay(codes, n_threads), recorder.raws[k])
+            assert np.array_equal(ensemble.at(k).replay(codes, n_threads)[0], recorder.raws[k])
     predicted = ensemble.predict(case.X)
     assert np.abs(predicted - recorder.raws[-1]).max() <= 1e-6 * np.ptp(recorder.raws[-1])
 
@@ -225,7 +225,7 @@ def test_tiny_problems_can_be_boosted(sampler, n_rows):
     case = Case(sampler, n_rows=n_rows)
     recorder = Recorder()
     ensemble = case.run(5, callbacks=[recorder])
-    assert np.array_equal(ensemble.replay(case.training_set.code_columns), recorder.raws[-1])
+    assert np.array_equal(ensemble.replay(case.training_set.code_columns)[0], recorder.raws[-1])
 
 
 def test_a_problem_without_a_split_is_fitted_by_constants():
@@ -243,7 +243,7 @@ def test_shrink_and_gradient_are_taken_at_the_same_raw():
     # One leaf, squared loss: f1 = rho f0 - eps (f0 - y), by hand with rho = eps = 1/2.
     class Half:
         def move(self, step):
-            return Move(learning_rate=0.5, shrink=0.5)
+            return Move(learning_rate=0.5, transition=Transition.shrink(0.5))
 
     case = Case(Half(), n_rows=1)
     case.leaves = LeafRule()
@@ -369,7 +369,7 @@ def test_structure_noise_is_that_of_the_rows_whatever_the_number_of_copies():
     move = Move(0.1, 1.5)
     for step in (0, 4, 8):  # the first copy, whose rows have the numbers of the single ones
         found = [
-            GreedySearch(3).grow(rows, _core.Slopes(values, None), (5.0, 0.0), move, 1, step)
-            for rows, values in ((single, gradient), (copies, np.tile(gradient, 4)))
+            grow(GreedySearch(3), rows, np.tile(gradient, rows.n_copies), move, 1, step)
+            for rows in (single, copies)
         ]
         assert all(np.array_equal(a, b) for a, b in zip(*found, strict=True))

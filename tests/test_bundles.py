@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from problems import generators
-from sglb import SGLBClassifier, _core, bundles
+from problems import generators, grow
+from sglb import SGLBClassifier, bundles
 from sglb.bundles import Bundles
 from sglb.samplers import Move
 from sglb.structure import GreedySearch
@@ -72,10 +72,7 @@ def test_a_bundle_has_no_more_members_than_codes(monkeypatch):
 def search(training_set, gradient, sigma, **options):
     hessian = np.full_like(gradient, 0.5)
     rule = GreedySearch(5, l2=1.0, newton=True, **options)
-    bounds = float(np.abs(gradient).max()), 0.5
-    return rule.grow(
-        training_set, _core.Slopes(gradient, hessian), bounds, Move(0.1, sigma), seed=3, step=4
-    )
+    return grow(rule, training_set, gradient, Move(0.1, sigma), 3, 4, hessian)
 
 
 @settings(max_examples=60)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from sglb import BaseCallback, EarlyStopping, SGLBClassifier, SGLBRegressor, StepInfo, Stop
-from sglb.callbacks import Evaluation, EvaluationSet, History, user_shape
-from sglb.losses import get_loss
+from sglb.callbacks import Evaluation, EvaluationSet, History
+from sglb.losses.shapes import user_shape
 from sglb.metrics import METRICS
 
 rng = np.random.default_rng(1)
@@ -33,7 +33,7 @@ class Witness(BaseCallback):
 
     def step(self, info):
         self.calls.append(info.step)
-        self.losses.append(info.loss.loss(info.training_set.y, user_shape(info.raw)).mean())
+        self.losses.append(info.loss.loss(info.rows.data.y, user_shape(info.raw)).mean())
         assert len(info.ensemble) == info.step
         assert info.values.shape == (info.structure.n_leaves, 1)
 
@@ -267,8 +267,7 @@ def test_the_best_iterate_is_the_first_of_equals_and_never_nan(metric, values, b
 
 def info_after(step, **rest):
     """What callbacks see of a chain of 100 steps that has no rows."""
-    empty = (None, None, None, 1.0, np.zeros((1, 0)), get_loss("squared"), None)
-    return StepInfo(step, 100, *empty, **rest)
+    return StepInfo(step, 100, None, None, None, None, None, **rest)
 
 
 def test_early_stopping_waits_for_the_given_rounds_and_says_why():

@@ -9,7 +9,7 @@ import pytest
 
 from sglb import ModelFormatError, SGLBClassifier, SGLBRegressor, archive, load
 from sglb.categories import storage
-from test_archive import MODELS, ODD_VALUES, forge
+from test_archive import ODD_VALUES, forge
 
 rng = np.random.default_rng(3)
 N = 3000
@@ -64,21 +64,6 @@ def test_a_model_with_categories_comes_back_from_file_and_pickle(model, tmp_path
         assert (
             again.row_predictor()(list(rows[0] if rows is not TABLE else rows.row(0))) is not None
         )
-
-
-def test_a_file_of_version_1_is_still_read():
-    def old(document):
-        document.update(version=1, categories=[])
-
-    def without(arrays):
-        for name in storage.ARRAYS:
-            del arrays[name]
-
-    model = MODELS["softmax"]
-    again = archive.loads(forge(model, old, without))
-    assert archive.dumps(again) == archive.dumps(model._model)
-    with pytest.raises(ModelFormatError, match="version"):
-        archive.loads(forge(FITTED["binary"], lambda document: document.update(version=1)))
 
 
 def put(*path, value):

@@ -45,6 +45,7 @@ GIVEN = {
     "sampler": ("langevin", "langevin"),
     "temperature": ("0.01", 0.01),
     "shrink_rate": ("0", 0.0),
+    "structure_noise": ("0.5", 0.5),
     "subsample": ("0.5", 0.5),
     "structure_sample": ("150", 150),
     "random_strength": ("0.1", 0.1),

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,15 @@ import sglb
 from sglb import _core
 
 STUB = ast.parse((Path(sglb.__file__).parent / "_core.pyi").read_text())
-FUNCTIONS = {node.name: node for node in STUB.body if isinstance(node, ast.FunctionDef)}
 CLASSES = {node.name: node for node in STUB.body if isinstance(node, ast.ClassDef)}
+TESTING = CLASSES.pop("testing")  # a submodule, which a stub can only tell as a class
+ENUMS = {"Role": CLASSES.pop("Role")}
+FUNCTIONS = {
+    f"{prefix}{node.name}": node
+    for prefix, body in (("", STUB.body), ("testing.", TESTING.body))
+    for node in body
+    if isinstance(node, ast.FunctionDef)
+}
 ALIASES = {
     node.targets[0].id: ast.unparse(node.value)
     for node in STUB.body
@@ -35,7 +43,11 @@ def bound_signatures(function):
         text = text.replace("numpy.ndarray", "ndarray").replace("def (", "def getter(")
         text = re.sub(r"ndarray\[dtype=(\w+)[^\]]*\]", r"NDArray[np.\1]", text)
         text = re.sub(r"ndarray\[[^\]]*\]", "NDArray[Any]", text)
-        text = text.replace("np.bool]", "np.bool_]").replace("sglb._core.", "")
+        text = (
+            text.replace("np.bool]", "np.bool_]")
+            .replace("sglb._core.", "")
+            .replace("collections.abc.", "")
+        )
         node = ast.parse(text + ": ...").body[0]
         arguments = [(a.arg, a.annotation and ast.unparse(a.annotation)) for a in node.args.args]
         found.append((arguments, ast.unparse(node.returns)))
@@ -52,29 +64,41 @@ def spelled_signature(node):
 
 def test_the_stub_names_exactly_what_the_module_has():
     public = {name for name in dir(_core) if not name.startswith("_")}
-    assert public == FUNCTIONS.keys() | CLASSES.keys()
+    assert public == {name.split(".")[0] for name in FUNCTIONS} | CLASSES.keys() | ENUMS.keys()
+    testing = {f"testing.{name}" for name in dir(_core.testing) if not name.startswith("_")}
+    assert testing == {name for name in FUNCTIONS if "." in name}
+
+
+def test_the_members_of_an_enum_are_those_of_the_module():
+    for name, node in ENUMS.items():
+        members = [member.name for member in getattr(_core, name)]
+        assert members == [line.target.id for line in node.body if isinstance(line, ast.AnnAssign)]
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_arguments_and_types_of_the_stub_are_those_of_the_module(name):
-    assert [spelled_signature(FUNCTIONS[name])] == bound_signatures(getattr(_core, name))
+    assert [spelled_signature(FUNCTIONS[name])] == bound_signatures(attrgetter(name)(_core))
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_every_function_says_what_it_does_and_whether_it_fills_arrays(name):
     text = ast.get_docstring(FUNCTIONS[name])
-    signature = getattr(_core, name).__nb_signature__[0][0]
+    signature = attrgetter(name)(_core).__nb_signature__[0][0]
     arrays = re.findall(r"ndarray\[[^\]]*\]", signature.partition("->")[0])
     fills = any("writable=False" not in array for array in arrays)
     assert text
     assert ("OUT" in text) == fills
 
 
+def is_setter(node):
+    return any(ast.unparse(decorator).endswith(".setter") for decorator in node.decorator_list)
+
+
 @pytest.mark.parametrize("name", CLASSES)
 def test_methods_of_the_stub_are_those_of_the_module(name):
     methods = {}
     for node in CLASSES[name].body:
-        if isinstance(node, ast.FunctionDef):
+        if isinstance(node, ast.FunctionDef) and not is_setter(node):
             methods.setdefault(node.name, []).append(spelled_signature(node))
     found = getattr(_core, name)
     public = {key for key in vars(found) if not key.startswith("_")}

@@ -133,7 +133,6 @@ def test_copies_differ_in_statistics_only_and_share_the_weight():
     rows = Rows(features, np.arange(40.0) % 2, None, np.array([0, 1]))
     training_set = found.training_set(rows, 1)
     assert training_set.n_copies == 4
-    assert training_set.total_weight == 40.0
     assert (training_set.weight == 0.25).all()
     assert np.array_equal(training_set.y, np.tile(np.arange(40.0) % 2, 4))
 

@@ -11,13 +11,14 @@ import reference_leaves
 from problems import THREADS, generators, make_ensemble, make_table
 from sglb.bins import Bins
 from sglb.ensemble import Ensemble
+from sglb.samplers import Move
 from sglb.structure import Structure
 
 
 def state(ensemble, X, k):
     """The offset plus weighted trees, straight from the definition."""
     trees = ensemble.arrays()
-    weights = reference_leaves.weights(trees["shrinks"][:k].tolist())
+    weights = reference_leaves.weights(trees["C"][:k], trees["b"][:k])
     values = trees["values"][:k] * weights[:, None, None]
     structure = [trees[name][:k] for name in ("features", "lows", "highs", "depths")]
     return ensemble.offset[:, None] + reference_leaves.sum_trees(
@@ -25,41 +26,51 @@ def state(ensemble, X, k):
     )
 
 
-@given(generators, st.sampled_from([0, 1, 2, 17, 40]), st.integers(1, 3), st.integers(0, 40))
-def test_every_state_is_the_sum_of_its_weighted_trees(rng, n_trees, n_outputs, k):
-    ensemble = make_ensemble(rng, n_trees, n_outputs)
+parts = st.integers(1, 3)  # of a state
+
+
+@given(generators, st.sampled_from([0, 1, 2, 17, 40]), st.integers(1, 3), st.integers(0, 40), parts)
+def test_every_state_is_the_sum_of_its_weighted_trees(rng, n_trees, n_outputs, k, size):
+    ensemble = make_ensemble(rng, n_trees, n_outputs, size=size)
     X = make_table(rng, 33, 6)
     k = min(k, n_trees)
     expected = state(ensemble, X, k)
     np.testing.assert_allclose(ensemble.at(k).predict(X), expected, rtol=0, atol=1e-12)
     codes = ensemble.bins.encode(X)
-    np.testing.assert_allclose(ensemble.at(k).replay(codes), expected, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(ensemble.at(k).replay(codes)[0], expected, rtol=0, atol=1e-12)
 
 
-@given(st.lists(st.floats(-1.0, 1.0), max_size=12))
-def test_weights_are_products_of_later_shrink_factors(shrinks):
-    ensemble = make_ensemble(np.random.default_rng(0), 0)
-    for shrink in shrinks:
-        empty = Structure(*(np.empty(0, t) for t in ("i4", "u1", "u1")))
-        ensemble.append(empty, np.ones((1, 1)), np.empty(0), shrink)
-    for k in range(len(shrinks) + 1):
-        expected = reference_leaves.weights(shrinks[:k])
-        np.testing.assert_allclose(ensemble.weights(k), expected, rtol=1e-14, atol=1e-300)
-    assert np.array_equal(ensemble.weights(), ensemble.weights(len(shrinks)))
+@given(generators, st.integers(0, 12), parts)
+def test_weights_are_products_of_later_transitions(rng, n_trees, size):
+    ensemble = make_ensemble(rng, n_trees, size=size)
+    trees = ensemble.arrays()
+    for k in range(n_trees + 1):
+        expected = reference_leaves.weights(trees["C"][:k], trees["b"][:k])
+        np.testing.assert_allclose(ensemble.weights(k)[:, 0], expected, rtol=1e-12, atol=1e-14)
+    assert np.array_equal(ensemble.weights(), ensemble.weights(n_trees))
 
 
 def test_weights_of_three_steps_by_hand():
     ensemble = make_ensemble(np.random.default_rng(1), 3)
-    ensemble.shrinks[:] = [0.5, 0.25, 0.125]
-    assert ensemble.weights().tolist() == [0.03125, 0.125, 1.0]
-    assert ensemble.weights(2).tolist() == [0.25, 1.0]
-    assert ensemble.weights(1).tolist() == [1.0]
-    assert ensemble.weights(0).tolist() == []
+    ensemble.C[:, 0, 0] = [0.5, 0.25, 0.125]
+    assert ensemble.weights()[:, 0].tolist() == [0.03125, 0.125, 1.0]
+    assert ensemble.weights(2)[:, 0].tolist() == [0.25, 1.0]
+    assert ensemble.weights(1)[:, 0].tolist() == [1.0]
+    assert ensemble.weights(0)[:, 0].tolist() == []
 
 
-@given(generators, st.integers(1, 3), st.lists(st.integers(0, 20), max_size=6))
-def test_several_states_in_one_traversal_equal_one_at_a_time(rng, n_outputs, states):
-    ensemble = make_ensemble(rng, 20, n_outputs)
+def test_momentum_of_two_steps_by_hand():
+    # v <- v / 2 + tree, f <- f + v / 2 + tree: C = [[1, 1/2], [0, 1/2]], b = [1, 1].
+    ensemble = make_ensemble(np.random.default_rng(1), 2, size=2)
+    ensemble.C[:] = [[1.0, 0.5], [0.0, 0.5]]
+    ensemble.b[:] = 1.0
+    assert ensemble.weights(1).tolist() == [[1.0, 1.0]]
+    assert ensemble.weights(2).tolist() == [[1.5, 0.5], [1.0, 1.0]]
+
+
+@given(generators, st.integers(1, 3), st.lists(st.integers(0, 20), max_size=6), parts)
+def test_several_states_in_one_traversal_equal_one_at_a_time(rng, n_outputs, states, size):
+    ensemble = make_ensemble(rng, 20, n_outputs, size=size)
     X = make_table(rng, 31, 6)
     found = ensemble.predict(X, states=states)
     assert found.shape == (len(states), n_outputs, 31)
@@ -68,15 +79,16 @@ def test_several_states_in_one_traversal_equal_one_at_a_time(rng, n_outputs, sta
 
 
 @pytest.mark.parametrize("n_outputs", [1, 3])
-def test_stages_are_the_replays_of_the_states(n_outputs):
+@pytest.mark.parametrize("size", [1, 2])
+def test_stages_are_the_replays_of_the_states(n_outputs, size):
     rng = np.random.default_rng(2)
-    ensemble = make_ensemble(rng, 20, n_outputs)
+    ensemble = make_ensemble(rng, 20, n_outputs, size=size)
     X = make_table(rng, 100, 6)
     codes = ensemble.bins.encode(X)
     stages = list(ensemble.staged(X))
     assert len(stages) == 20
     for k, stage in enumerate(stages, start=1):
-        assert np.array_equal(stage, ensemble.at(k).replay(codes))
+        assert np.array_equal(stage, ensemble.at(k).replay(codes)[0])
 
 
 def test_stages_are_arrays_of_their_own():
@@ -90,10 +102,10 @@ def bound_of(ensemble, k=0):
     """What `ensemble.h` allows between the prediction of output k and the chain's own score."""
     trees, n = ensemble.arrays(), len(ensemble)
     values = trees["values"][:, :, k]
-    weighted = values * reference_leaves.weights(trees["shrinks"].tolist())[:, None]
+    weighted = values * reference_leaves.weights(trees["C"], trees["b"])[:, None]
     unit = math.ldexp(1.0, reference_leaves.leaf_unit(trees["depths"], weighted))
     reach = most = 0.0
-    for shrink, value in zip(trees["shrinks"], np.abs(values).max(axis=1), strict=True):
+    for shrink, value in zip(trees["C"][:, 0, 0], np.abs(values).max(axis=1), strict=True):
         reach = shrink * reach + value
         most = max(most, reach)
     return n / 2 * unit + 8 * (n + 1) * 2.0**-53 * (most + abs(ensemble.offset[k]))
@@ -108,13 +120,13 @@ def test_prediction_is_as_close_to_replay_as_stated(n_trees, scale, n_rows):
     ensemble.values[:] *= scale
     ensemble.offset *= scale
     X = make_table(rng, n_rows, 6)
-    replayed = ensemble.replay(ensemble.bins.encode(X))
+    replayed = ensemble.replay(ensemble.bins.encode(X))[0]
     for k, difference in enumerate(np.abs(ensemble.predict(X) - replayed)):
         assert difference.max(initial=0.0) <= bound_of(ensemble, k) < 2e-11 * scale
     for n_threads in THREADS:
         assert np.array_equal(ensemble.predict(X, n_threads), ensemble.predict(X))
         assert np.array_equal(
-            ensemble.replay(ensemble.bins.encode(X, n_threads), n_threads), replayed
+            ensemble.replay(ensemble.bins.encode(X, n_threads), n_threads)[0], replayed
         )
 
 
@@ -124,7 +136,7 @@ def test_the_offset_is_never_shrunk():
     X = make_table(np.random.default_rng(6), 20, 6)
     expected = np.repeat(ensemble.offset[:, None], 20, axis=1)
     assert np.array_equal(ensemble.predict(X), expected)
-    replayed = ensemble.replay(ensemble.bins.encode(X))
+    replayed = ensemble.replay(ensemble.bins.encode(X))[0]
     np.testing.assert_allclose(replayed, expected, rtol=1e-14)
 
 
@@ -156,7 +168,7 @@ def test_a_state_can_be_continued_without_touching_the_chain_it_came_from():
     before = {name: array.copy() for name, array in ensemble.arrays().items()}
     part = ensemble.at(4)
     depth = ensemble.depths[5]
-    part.append(ensemble.structure(5), np.zeros((1 << depth, 1)), np.zeros(depth), 0.5)
+    part.append(ensemble.structure(5), np.zeros((1 << depth, 1)), Move(0.1))
     part.values[:] = 0.0
     assert len(part) == 5
     for name, array in ensemble.arrays().items():
@@ -173,7 +185,8 @@ def test_gains_are_summed_by_feature_and_never_negative():
             np.zeros(depth, np.uint8),
             np.ones(depth, np.uint8),
         )
-        ensemble.append(structure, np.zeros((1 << depth, 1)), np.array(gains), 1.0)
+        ensemble.append(structure, np.zeros((1 << depth, 1)), Move(0.1))
+        ensemble.arrays()["gains"][-1, :depth] = gains
     assert ensemble.feature_gains().tolist() == [1.5, 0.0, 6.0]
 
 

@@ -3,22 +3,22 @@
 import numpy as np
 import pytest
 
+from sglb import _core
 from sglb.experiments import catboost_sla, stumps, synthetic, table_1
 from sglb.losses import Sla
 from sglb.samplers import Annealed, Langevin, Move, Plain, Stochastic
+from sglb.shard import Shard
 
 
-def test_a_search_with_moves_of_its_own_sees_them_and_bounds_that_fit():
+def test_a_search_with_moves_of_its_own_sees_them_and_bounds_that_fit(monkeypatch):
     seen = []
-
-    class Rule:
-        def grow(self, *arguments):
-            seen.append(arguments)
-
-    rule = synthetic.OwnMoves(Rule(), Stochastic(0.1, 0.25))
+    monkeypatch.setattr(Shard, "draw", lambda self, *arguments: seen.append(arguments))
+    rows = object.__new__(synthetic.OwnSearch)
+    rows.search_sampler = Stochastic(0.1, 0.25)
+    draws = _core.Draws(7, 8)
     # Gradients up to 3: the chain keeps every other row, the search one in four.
-    rule.grow("rows", "slopes", (6.0, 1.0), Move(0.1, noise=2.0, subsample=0.5), 7, 8)
-    assert seen == [("rows", "slopes", (12.0, 1.0), Move(0.1, subsample=0.25), 7, 8)]
+    rows.draw("plan", (6.0, 1.0), Move(0.1, noise=2.0, subsample=0.5), draws)
+    assert seen == [("plan", (12.0, 1.0), Move(0.1, subsample=0.25), draws)]
 
 
 class Watched(synthetic.Fold):

@@ -6,7 +6,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import reference
-from problems import THREADS, generators, make_codes, make_weight, seeds, steps
+from problems import (
+    THREADS,
+    generators,
+    make_codes,
+    make_weight,
+    seeds,
+    shard_without_codes,
+    steps,
+)
 from searching import (
     Search,
     assert_same,
@@ -200,37 +208,27 @@ def test_shapes_and_numbers_that_do_not_fit_are_refused():
     with pytest.raises(ValueError, match="a structure row is out of range"):
         quantise(np.ones((1, 3)), None, draw, 0.0)
     with pytest.raises(ValueError, match="packed must be"):
-        _core.quantise(
+        _core.testing.quantise(
+            shard_without_codes(3),
             _core.Slopes(np.ones((1, 3)), None),
-            1.0,
             None,
-            (1.0, 1.0, 3.0),
-            None,
-            None,
-            1.0,
-            1.0,
-            0.0,
+            (1.0, 0.0),
             (1.0, 0.0),
             False,
-            0,
-            0,
+            _core.Draws(0, 0),
             packed[:, :2].copy(),
-            1,
         )
     draw = reference.Draw(np.array([0], dtype=np.uint32), np.ones(2), 1.0, 1.0, 1.0)
-    with pytest.raises(ValueError, match="lift must be"):
+    with pytest.raises(ValueError, match="inverse_probability must be"):
         quantise(np.ones((1, 3)), None, draw, 0.0)
     for n in (0, 3, 4):
         with pytest.raises(ValueError, match=r"n must lie in 1\.\.rows - 1"):
             draw_rows(np.ones((1, 3)), None, 0.0, n)
-    for begin, end in ((-1, 2), (2, 1), (0, 4)):
-        with pytest.raises(ValueError, match=r"range must lie in 0\.\.N"):
-            draw_rows(np.ones((1, 3)), None, 0.0, 1, begin=begin, end=end)
     growth = reference.Growth(2, structure_rows=-1)
-    with pytest.raises(ValueError, match="n_structure_rows must not be negative"):
+    with pytest.raises(ValueError, match="a plan wants no rows or more"):
         Search(2).grow(columns, [3, 3], no_missing, np.ones((1, 3)), None, 0.0, growth)
     growth = reference.Growth(2, structure_outputs=0)
-    with pytest.raises(ValueError, match="n_structure_outputs must be positive"):
+    with pytest.raises(ValueError, match="and an output"):
         Search(2).grow(columns, [3, 3], no_missing, np.ones((1, 3)), None, 0.0, growth)
     with pytest.raises(ValueError, match="slopes must be"):
         Search(2).grow(columns, [3, 3], no_missing, np.ones((1, 4)), None, 0.0, reference.Growth(2))

@@ -14,8 +14,8 @@ from scipy.optimize import brentq
 
 from law import (
     STRUCTURE,
+    EquallyLikely,
     FixedStructure,
-    OneOf,
     Restart,
     assert_law,
     assert_mean,
@@ -30,6 +30,7 @@ from law import (
     splits,
     walk,
 )
+from problems import grow, shard_without_codes
 from sglb import _core
 from sglb.losses import Logistic, Loss, Softmax, Squared
 from sglb.samplers import Langevin, Move, Stochastic
@@ -149,7 +150,7 @@ def test_the_next_state_has_the_mean_and_covariance_of_the_formula(drawn):
 def test_the_same_law_holds_for_structures_drawn_without_a_look(name):
     problem = PROBLEMS[name]
     guest = Restart(problem.raw)
-    rule = OneOf([splits(0), splits(1), splits(0, 1)])
+    rule = EquallyLikely([splits(0), splits(1), splits(0, 1)])
     walk(problem.rows, problem.loss, SAMPLER, rule, guest, 30_000)
     leaves = [leaf_of(s, BITS + 1) for s in rule.structures]
     w = np.ones(N) if problem.weight is None else problem.weight
@@ -237,7 +238,8 @@ def test_rows_are_kept_independently_with_the_given_rate():
     kept = np.ones((n_steps, n))
     for step in range(n_steps):
         gradient = np.ones((2, n))
-        _core.evaluate(_core.Slopes(np.ones((2, n)), None), RATE, 3, step, gradient, None)
+        slopes = _core.Slopes(np.ones((2, n)), None)
+        _core.testing.evaluate(slopes, RATE, _core.Draws(3, step), gradient, None)
         assert (gradient[0] == gradient[1]).all()
         kept[step] = gradient[0]
     assert set(np.unique(kept)) == {0.0, 1.0 / RATE}
@@ -252,10 +254,9 @@ SKEWED = np.random.default_rng(5).standard_t(2, size=(1, 30))
 
 def draw_rows(gradient, sigma, n, step):
     """One draw: rows, lift, mu, floor, share."""
-    n_rows = gradient.shape[1]
-    slopes = _core.Slopes(gradient, None)
-    facts = (1.0, 1.0, float(n_rows))
-    return _core.draw_rows(slopes, 1.0, None, facts, sigma, (0, n_rows), n, 2, step, 1)
+    shard = shard_without_codes(gradient.shape[1])
+    slopes, draws = _core.Slopes(gradient, None), _core.Draws(2, step)
+    return _core.testing.draw_rows(shard, slopes, 1.0, sigma, n, draws)
 
 
 def chances(gradient, sigma, n):
@@ -300,22 +301,15 @@ def test_sums_over_drawn_rows_have_the_law_of_sums_over_all_plus_that_of_the_dra
     for step in range(n_steps):
         rows, lift, mu, floor, _ = draw_rows(SKEWED, sigma, n, step)
         packed = np.empty((1, len(rows)), dtype=np.int64)
-        scale, _ = _core.quantise(
+        scale, _ = _core.testing.quantise(
+            shard_without_codes(30),
             _core.Slopes(SKEWED, None),
-            1.0,
-            None,
-            (1.0, 1.0, 30.0),
-            rows,
-            lift,
-            mu,
-            floor,
-            sigma,
+            (rows, lift, mu, floor),
+            (1.0, sigma),
             bounds,
             False,
-            2,
-            step,
+            _core.Draws(2, step),
             packed,
-            1,
         )
         sums[step] = np.bincount(side[rows], weights=packed[0] >> 32, minlength=2) / scale
     g, p = SKEWED[0], chances(SKEWED, sigma, n)
@@ -341,18 +335,16 @@ def test_sampling_rows_for_the_structure_does_not_touch_the_leaves():
 def test_the_rows_drawn_are_a_function_of_seed_and_step():
     rng = np.random.default_rng(9)
     rows = binary_set(rng.integers(0, 2, size=(6, 200)), rng.normal(size=200))
-    slopes = _core.Slopes(rng.normal(size=(1, 200)), None)
+    gradient = rng.normal(size=(1, 200))
     move = Move(EPS, SIGMA)
     rule, other = GreedySearch(3, structure_rows=50), GreedySearch(3, structure_rows=50)
-    chosen = [rule.grow(rows, slopes, (4.0, 0.0), move, 1, step) for step in range(20)]
+    chosen = [grow(rule, rows, gradient, move, 1, step) for step in range(20)]
     # In any order, by another searcher, the same structures; another seed gives others.
     for step in reversed(range(20)):
-        again = other.grow(rows, slopes, (4.0, 0.0), move, 1, step)
+        again = grow(other, rows, gradient, move, 1, step)
         assert all((a == b).all() for a, b in zip(again, chosen[step], strict=True))
     differ = [
-        (
-            other.grow(rows, slopes, (4.0, 0.0), move, 2, step).features != chosen[step].features
-        ).any()
+        (grow(other, rows, gradient, move, 2, step).features != chosen[step].features).any()
         for step in range(20)
     ]
     assert any(differ)

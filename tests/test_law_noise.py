@@ -21,9 +21,11 @@ from law import (
     walk,
     words,
 )
+from problems import shard_without_codes
 from reference_noise import KNOWN_ANSWERS
 from sglb import _core
 from sglb.losses import Softmax, Squared
+from sglb.noise import Role
 from sglb.samplers import Langevin
 
 
@@ -69,7 +71,7 @@ def test_normals_are_box_muller_of_the_first_two_words():
 
 def single_normals(seed, step, n):
     out = np.empty(n, dtype=np.float32)
-    _core.normals_single(seed, step, STRUCTURE, 0, 0, out)
+    _core.testing.normals_single(seed, step, STRUCTURE, 0, 0, out)
     return out.astype(np.float64)
 
 
@@ -98,7 +100,7 @@ def test_normals_in_single_precision_are_standard_normals():
 @pytest.mark.parametrize("n_threads", [2, 3, 8])
 def test_normals_are_the_same_on_any_number_of_threads(n_threads):
     out = np.empty(100_003)
-    _core.normals(11, 5, LEAF, 1, 9, out, n_threads)
+    _core.testing.normals(11, 5, LEAF, 1, 9, out, n_threads)
     assert (out == normals(11, 5, LEAF, 1, len(out), first=9)).all()
 
 
@@ -155,11 +157,11 @@ def test_neighbouring_numbers_are_independent_in_value_size_and_sign():
 
 def test_no_counter_is_shared_between_roles_outputs_or_steps():
     seen = set()
-    for role in range(9):
+    for role in Role:
         for output in range(3):
             for step in range(3):
                 seen.update(map(tuple, words(1, step, role, output, 0, 64).tolist()))
-    assert len(seen) == 9 * 3 * 3 * 64
+    assert len(seen) == len(Role) * 3 * 3 * 64
 
 
 def test_the_structure_search_sees_the_gradient_plus_its_own_noise():
@@ -167,24 +169,15 @@ def test_the_structure_search_sees_the_gradient_plus_its_own_noise():
     n, sigma = 3000, 1.7
     gradient, weight = rng.normal(size=(3, n)), rng.uniform(0.0, 2.0, size=n)
     packed = np.empty((3, n), dtype=np.int64)
-    unit = weight.mean()
-    facts = unit, weight.max() / unit, weight.sum() / unit
-    scale, weight_scale = _core.quantise(
+    scale, weight_scale = _core.testing.quantise(
+        shard_without_codes(n, weight),
         _core.Slopes(gradient, None),
-        1.0,
-        weight,
-        facts,
         None,
-        None,
-        1.0,
-        1.0,
-        sigma,
+        (1.0, sigma),
         (float(np.abs(gradient).max()), 0.0),
         False,
-        8,
-        4,
+        _core.Draws(8, 4),
         packed,
-        1,
     )
     zeta = np.stack([normals(8, 4, STRUCTURE, k, n) for k in range(3)])
     exact = weight * gradient + sigma * np.sqrt(weight) * zeta

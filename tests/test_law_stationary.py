@@ -5,13 +5,14 @@ and covariance have formulas. A law is tested twice: the chain stays in it and c
 """
 
 from contextlib import nullcontext
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from law import (
+    EquallyLikely,
     FixedStructure,
-    OneOf,
     Record,
     Restart,
     assert_mean,
@@ -177,7 +178,7 @@ def test_a_step_from_the_stationary_moments_of_several_structures_keeps_them():
         (MEAN + rng.normal(size=(COPIES, 6)) @ root.T).reshape(1, -1) for _ in range(n_steps + 1)
     )
     guest = Restart(states)
-    walk(copies(), Squared(), SAMPLER, OneOf(STRUCTURES), guest, n_steps, seed=7)
+    walk(copies(), Squared(), SAMPLER, EquallyLikely(STRUCTURES), guest, n_steps, seed=7)
     assert_mean(averaged_moments(guest.raw[:, 0]), expected_moments(covariance))
 
 
@@ -189,7 +190,7 @@ def test_the_chain_comes_to_the_mean_and_covariance_of_several_structures(learni
     every = int(np.ceil(6.0 / (learning_rate * pull)))
     guest = EveryFew(every)
     sampler = Langevin(learning_rate, TEMPERATURE, GAMMA)
-    walk(copies(), Squared(), sampler, OneOf(STRUCTURES), guest, 4010 * every, seed=8)
+    walk(copies(), Squared(), sampler, EquallyLikely(STRUCTURES), guest, 4010 * every, seed=8)
     found = averaged_moments(guest.raw[10:, 0])
     covariance = stationary_covariance(PROJECTORS, Y, learning_rate, GAMMA, TEMPERATURE)
     assert_mean(found, expected_moments(covariance))
@@ -235,8 +236,9 @@ def test_at_temperature_one_the_limit_is_gaussian_process_regression():
 
 
 def test_the_rule_of_these_tests_draws_each_structure_equally_often():
-    rule = OneOf(list(range(len(CUTS))))
-    drawn = np.array([rule.grow(None, None, 0.0, None, 8, step) for step in range(50_000)])
+    rule = EquallyLikely(list(range(len(CUTS))))
+    draws = (SimpleNamespace(seed=8, step=step) for step in range(50_000))
+    drawn = np.array([rule.search(sample) for sample in draws])
     share = 1.0 / len(CUTS)
     found = np.bincount(drawn, minlength=len(CUTS)) / len(drawn)
     assert_z((found - share) / np.sqrt(share * (1 - share) / len(drawn)), len(CUTS))

@@ -22,8 +22,8 @@ from law import (
     stationary_mean,
     walk,
 )
+from problems import boosted
 from sglb.bins import Bins
-from sglb.boosting import boost
 from sglb.callbacks import BaseCallback
 from sglb.ensemble import Ensemble
 from sglb.leaves import LeafRule
@@ -91,7 +91,7 @@ class CompareWithFormula(BaseCallback):
         self.raw = info.raw.copy()
 
     def step(self, info):
-        rows, structure = info.training_set, info.structure
+        rows, structure = info.rows.data, info.structure
         leaf = leaf_of_values(structure, self.bins, self.X)
         raw, values = step_by_formula(
             self.raw,
@@ -120,7 +120,7 @@ def run_and_compare(X, y, weight, loss, leaves, offset, max_depth=3):
     bins = Bins.fit(X, 8)
     rows = TrainingSet.build(bins.encode(X), bins.n_codes, y, weight)
     guest = CompareWithFormula(X, bins, leaves, offset)
-    ensemble = boost(
+    ensemble = boosted(
         rows,
         loss,
         Langevin(EPS, temperature=0.0, shrink_rate=GAMMA),
@@ -178,7 +178,7 @@ def test_an_empty_leaf_has_value_zero_with_and_without_noise():
     for temperature in (0.0, 1.0):
         values = []
 
-        class Note(BaseCallback):
+        class Note(Record):
             def step(self, info, values=values):
                 values.append(info.values[:, 0])
 
@@ -237,7 +237,7 @@ def test_a_saturated_newton_leaf_counts_as_a_thousandth_of_the_mean_curvature(
     # Left: f = 0, four rows with h = 1/4 each. Right: f = 30, four rows with h = 1e-13 each, all
     # wrong (g = 1): the Newton step would be -EPS * 1e13. Mean curvature 1/8, least 4 / 8000. Of
     # that the logistic loss takes no more than its reach.
-    monkeypatch.setattr(Logistic, "reach", reach)
+    monkeypatch.setattr(Logistic, "trust_radius", reach)
     rows = binary_set([[0, 0, 0, 0, 1, 1, 1, 1]], np.array([0.0, 1.0, 0.0, 1.0, 0, 0, 0, 0]))
     guest = Record(start=np.array([[0.0] * 4 + [30.0] * 4]))
     sampler, rule = Langevin(EPS, 0.0, GAMMA), FixedStructure(splits(0))

@@ -10,7 +10,7 @@ import reference
 import reference_leaves
 from problems import (
     N_CODES,
-    core_rows,
+    core_shard,
     generators,
     make_codes,
     make_splits,
@@ -34,34 +34,43 @@ class Kernels:
         self.raw = rng.normal(size=(n_outputs, n_rows))
         self.leaf = reference_leaves.leaf_indices(self.columns, *self.splits)
         self.n_leaves = 1 << depth
-        self.rows = core_rows(self.columns, N_CODES, self.weight)
 
     def slopes(self):
         gradient = self.rng.normal(size=self.raw.shape)
         hessian = self.rng.uniform(0.05, 1.0, self.raw.shape)
         return gradient, hessian
 
-    def before(self, gradient, hessian):
-        """Arguments up to the bounds of the slopes."""
+    def sums(self, slopes, bounds, path, n_threads, step=2):
+        shard = core_shard(self.columns, N_CODES, self.weight, n_threads=n_threads)
+        sums, draws = _core.LeafSums(), _core.Draws(1, step)
+        sums.sum(shard, self.structure, slopes, 1.0, bounds, draws, path)
+        return shard, sums
+
+    @property
+    def structure(self):
+        return _core.Structure(*self.splits)
+
+    def arrays(self, gradient, hessian):
+        """Slopes in arrays and their bounds."""
         bounds = reference.largest(gradient), reference.largest(hessian)
-        slopes = _core.Slopes(gradient, hessian)
-        return _core.Workspace(), self.rows, _core.Structure(*self.splits), slopes, 1.0, bounds
+        return _core.Slopes(gradient, hessian), bounds
 
     def approach(self, gradient, hessian, l2, path, n_threads=1):
         ahead, gains = np.full_like(self.raw, np.nan), np.full(len(self.splits[0]), np.nan)
-        _core.approach_leaves(
-            *self.before(gradient, hessian), l2, self.reach, 1, 2, 1, self.raw, path, ahead, gains,
-            n_threads,
-        )  # fmt: skip
+        steps = _core.NewtonPath(*path, 1)
+        shard, sums = self.sums(*self.arrays(gradient, hessian), steps, n_threads)
+        _core.testing.split_gains(sums, l2, gains)
+        _core.advance_path(sums, _core.LeafRule(l2, self.reach), steps)
+        _core.look_ahead(shard, self.structure, steps, self.raw, ahead)
         return ahead, gains
 
     def fit(self, gradient, hessian, l2, sigma, where, path, n_threads=1):
-        raw, values = self.raw.copy(), np.full((self.n_leaves, len(self.raw)), np.nan)
-        _core.fit_leaves(
-            *self.before(gradient, hessian), 0.3, sigma, 1.0, l2, self.reach, np.zeros(len(raw)),
-            *where, path, raw, values, None, n_threads,
-        )  # fmt: skip
-        return values, raw
+        values = np.full((self.n_leaves, len(self.raw)), np.nan)
+        steps = _core.NewtonPath(*path, 1)
+        _, sums = self.sums(*self.arrays(gradient, hessian), steps, n_threads)
+        rule, draws = _core.LeafRule(l2, self.reach), _core.Draws(*where)
+        _core.leaf_values(sums, rule, 0.3, sigma, draws, steps, values)
+        return values
 
 
 @given(
@@ -92,12 +101,11 @@ def test_paths_and_values_equal_their_twin(
         first = reference_leaves.gains(kernels.leaf, depth, slopes[0], kernels.weight, l2)
         np.testing.assert_allclose(gains, first, rtol=1e-9, atol=1e-9)
     slopes = kernels.slopes()
-    values, raw = kernels.fit(*slopes, l2, sigma, where, path)
+    values = kernels.fit(*slopes, l2, sigma, where, path)
     twin = reference_leaves.leaf_values(
         *facts, *slopes, kernels.weight, 0.3, sigma, l2, *where, expected, reach
     )
     np.testing.assert_allclose(values, twin, rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(raw, kernels.raw + values[kernels.leaf].T, rtol=1e-15, atol=1e-15)
 
 
 @pytest.mark.parametrize("depth", [3, 9])
@@ -108,7 +116,7 @@ def test_paths_do_not_depend_on_threads(depth):
         path = reference_leaves.start_path(kernels.n_leaves, 2)
         ahead = [kernels.approach(*kernels.slopes(), 1.0, path, n_threads) for _ in range(3)]
         values = kernels.fit(*kernels.slopes(), 1.0, 5.0, (1, 2), path, n_threads)
-        found.append([path, *values, *(part for parts in ahead for part in parts)])
+        found.append([path, values, *(part for parts in ahead for part in parts)])
     for other in found[1:]:
         assert all(np.array_equal(a, b) for a, b in zip(found[0], other, strict=True))
 
@@ -118,19 +126,30 @@ def test_kernels_refuse_what_does_not_fit():
     gradient, hessian = kernels.slopes()
     path = reference_leaves.start_path(4, 1)
     with pytest.raises(ValueError, match="path must be"):
-        kernels.approach(gradient, hessian, 0.0, path[:2])
-    with pytest.raises(ValueError, match="path must be"):
-        kernels.fit(gradient, hessian, 0.0, 0.0, (1, 2), path[:, :2].copy())
-    arguments = [*kernels.before(gradient, hessian), 0.0, 1.0, 1, 2, 1, kernels.raw, path]
-    with pytest.raises(ValueError, match="ahead must be"):
-        _core.approach_leaves(*arguments, kernels.raw[:, 1:].copy(), None, 1)
-    for reach in (0.0, -1.0, np.nan):
-        arguments[7] = reach
-        with pytest.raises(ValueError, match="reach must be above 0"):
-            _core.approach_leaves(*arguments, kernels.raw.copy(), None, 1)
-    arguments[3], arguments[7] = _core.Slopes(gradient, None), 1.0
+        kernels.approach(gradient, hessian, 0.0, path[:, :2].copy())
+    with pytest.raises(ValueError, match="sum, last and curvature must be"):
+        _core.NewtonPath(path[0], path[1, :2].copy(), path[2], 1)
+    with pytest.raises(ValueError, match="row_stride must be 1 or more"):
+        _core.NewtonPath(*path, 0)
+    for radius in (0.0, -1.0, np.nan):
+        with pytest.raises(ValueError, match="trust_radius must be above 0"):
+            _core.LeafRule(0.0, radius)
+    steps = _core.NewtonPath(*path, 1)
     with pytest.raises(ValueError, match="Newton steps"):
-        _core.approach_leaves(*arguments, kernels.raw.copy(), None, 1)
+        kernels.sums(_core.Slopes(gradient, None), (5.0, 0.0), steps, 1)
+    with pytest.raises(ValueError, match="nothing has been summed"):
+        _core.advance_path(_core.LeafSums(), _core.LeafRule(0.0, 1.0), steps)
+    shard, sums = kernels.sums(*kernels.arrays(gradient, hessian), steps, 1)
+    with pytest.raises(ValueError, match="raw and ahead must be"):
+        _core.look_ahead(shard, kernels.structure, steps, kernels.raw, kernels.raw[:, 1:].copy())
+    other = _core.LeafSums()
+    other.sum(shard, kernels.structure, _core.Slopes(gradient, None), 1.0, (9e9, 0.0), *rest())
+    with pytest.raises(ValueError, match="one structure and to one scale"):
+        sums.add(other)
+
+
+def rest():
+    return _core.Draws(1, 2), None
 
 
 class LossKernels(Kernels):
@@ -145,26 +164,18 @@ class LossKernels(Kernels):
         p = expit(self.raw + path[0][self.leaf].T)
         return p - self.y, p * (1 - p)
 
-    def start(self):
-        return (
-            _core.Workspace(),
-            self.rows,
-            _core.Structure(*self.splits),
-            self.loss,
-            1.0,
-            (1.0, 0.25),
-        )
-
     def look(self, path, *, step=0, every=1, gains=None, n_threads=1):
-        arguments = 1.5, self.reach, 1, step, every, self.raw, path, None, gains, n_threads
-        _core.approach_leaves(*self.start(), *arguments)
+        steps = _core.NewtonPath(*path, every)
+        _, sums = self.sums(self.loss, (1.0, 0.25), steps, n_threads, step)
+        if gains is not None:
+            _core.testing.split_gains(sums, 1.5, gains)
+        _core.advance_path(sums, _core.LeafRule(1.5, self.reach), steps)
 
     def end(self, path, n_threads=1):
-        raw, values = self.raw.copy(), np.full((self.n_leaves, 1), np.nan)
-        _core.fit_leaves(
-            *self.start(), 0.3, 2.0, 1.0, 1.5, self.reach, np.zeros(1), 1, 2, path, raw, values,
-            None, n_threads,
-        )  # fmt: skip
+        values, steps = np.full((self.n_leaves, 1), np.nan), _core.NewtonPath(*path, 1)
+        _, sums = self.sums(self.loss, (1.0, 0.25), steps, n_threads)
+        rule, draws = _core.LeafRule(1.5, self.reach), _core.Draws(1, 2)
+        _core.leaf_values(sums, rule, 0.3, 2.0, draws, steps, values)
         return values
 
 
@@ -235,15 +246,6 @@ def test_part_of_the_rows_estimates_gains(weighted):
 
 def test_part_of_the_rows_is_for_losses_alone():
     kernels = LossKernels(np.random.default_rng(0), 50, 2, weighted=False)
-    path = reference_leaves.start_path(4, 1)
-    for every in (0, -1):
-        with pytest.raises(ValueError, match="every must be 1 or more"):
-            kernels.look(path, every=every)
-    arguments = [*kernels.start(), 1.5, 1.0, 1, 2, 2, kernels.raw, path]
-    arguments += [kernels.raw.copy(), None, 1]
-    with pytest.raises(ValueError, match="1 with ahead"):
-        _core.approach_leaves(*arguments)
-    arguments[3] = _core.Slopes(*kernels.slopes())
-    arguments[13] = None
-    with pytest.raises(ValueError, match="None beside a loss"):
-        _core.approach_leaves(*arguments)
+    steps = _core.NewtonPath(*reference_leaves.start_path(4, 1), 2)
+    with pytest.raises(ValueError, match="1 where slopes are in arrays"):
+        kernels.sums(*kernels.arrays(*kernels.slopes()), steps, 1)

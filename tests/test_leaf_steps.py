@@ -10,17 +10,18 @@ from scipy.special import expit
 import reference_leaves
 import sglb
 from law import FixedStructure
-from sglb import SGLBClassifier, SGLBRegressor, chain
+from problems import boosted
+from sglb import SGLBClassifier, SGLBRegressor, leaves
 from sglb.bins import Bins
-from sglb.boosting import boost
-from sglb.chain import PART_ROWS, STORED_ROWS
 from sglb.ensemble import Ensemble
 from sglb.errors import StepTooLong
-from sglb.leaves import LeafRule
+from sglb.leaves import PART_ROWS, LeafRule
 from sglb.losses import Logistic, Softmax, get_loss
 from sglb.samplers import Move
+from sglb.shard import STORED_ROWS
 from sglb.structure import GreedySearch
 from sglb.training_set import TrainingSet
+from sglb.transition import Transition
 
 
 class Same:
@@ -44,7 +45,7 @@ class Case:
         self.loss, self.offset = get_loss(loss), np.full(1, offset)
 
     def run(self, steps, move=None, *, n_trees=1, l2=1.0, seed=3, rule=None, threads=1, after=None):
-        return boost(
+        return boosted(
             self.rows,
             self.loss,
             Same(move or Move(1.0)),
@@ -132,9 +133,9 @@ def test_steps_on_part_of_the_rows_lead_nearer_to_the_minimum(
     a part knows too little takes no other.
     """
     case = Case(60_000, positive=positive, offset=offset)
-    monkeypatch.setattr(chain, "PART_ROWS", 60_000)
+    monkeypatch.setattr(leaves, "PART_ROWS", 60_000)
     (one, leaf), (best, _) = (case.one_tree(n, l2=l2) for n in (1, 40))
-    monkeypatch.setattr(chain, "PART_ROWS", 6_000)
+    monkeypatch.setattr(leaves, "PART_ROWS", 6_000)
     part, _ = case.one_tree(n_steps, l2=l2)
 
     def excess(value):
@@ -146,13 +147,13 @@ def test_steps_on_part_of_the_rows_lead_nearer_to_the_minimum(
 
 def count_approaches(monkeypatch):
     """A list that grows by one with each early step of all leaves."""
-    calls, approach = [], chain._core.approach_leaves
+    calls, approach = [], leaves._core.advance_path
 
     def counted(*arguments):
         calls.append(None)
         approach(*arguments)
 
-    monkeypatch.setattr(chain._core, "approach_leaves", counted)
+    monkeypatch.setattr(leaves._core, "advance_path", counted)
     return calls
 
 
@@ -162,7 +163,7 @@ def test_steps_on_part_of_the_rows_end_where_it_has_no_more_to_say(monkeypatch):
     case.run(20)
     assert len(calls) == 19  # all rows can tell more and more
     calls.clear()
-    monkeypatch.setattr(chain, "PART_ROWS", 6_000)
+    monkeypatch.setattr(leaves, "PART_ROWS", 6_000)
     case.run(20)
     # From p = 1/2 to 1/10 Newton's steps are 1.6, .5, .1, .003 long: the fourth ends it, and the
     # first, being the whole way, never does.
@@ -177,16 +178,16 @@ def test_a_leaf_that_takes_no_early_step_takes_the_one_it_would_take_alone(monke
     """Longer than the reach where the learning rate leaves little of it: p is far from 1/20."""
     case, move = Case(60_000, positive=0.05, offset=-6.0), Move(0.1, noise)
     alone, _ = case.one_tree(1, move)
-    monkeypatch.setattr(chain, "PART_ROWS", 60)  # fewer than the 64 that a leaf wants
+    monkeypatch.setattr(leaves, "PART_ROWS", 60)  # fewer than the 64 that a leaf wants
     calls = count_approaches(monkeypatch)
     assert np.array_equal(case.one_tree(5, move)[0], alone)
     assert len(calls) == 1  # once is enough to see that nothing moves
     if not noise:
-        assert np.abs(alone).max() > 0.1 * Logistic().reach
+        assert np.abs(alone).max() > 0.1 * Logistic().trust_radius
 
 
 def test_one_heavy_row_does_not_keep_all_leaves_from_early_steps(monkeypatch):
-    monkeypatch.setattr(chain, "PART_ROWS", 6_000)
+    monkeypatch.setattr(leaves, "PART_ROWS", 6_000)
     case = Case(60_000, positive=0.1)
     weight = np.ones(case.rows.n_rows)
     weight[7] = 1000.0
@@ -206,7 +207,7 @@ def test_rare_rows_of_the_other_class_do_not_send_a_leaf_anywhere(seed, monkeypa
         n_estimators=40, learning_rate=0.5, random_state=seed, n_jobs=1, sampler="plain"
     )
     assert np.abs(model.fit(X, y).ensemble_.values).max() == pytest.approx(1.0)
-    monkeypatch.setattr(Logistic, "reach", math.inf)
+    monkeypatch.setattr(Logistic, "trust_radius", math.inf)
     assert np.abs(model.fit(X, y).ensemble_.values).max() > 5.0
 
 
@@ -221,7 +222,7 @@ def test_noise_is_that_of_one_step(n_rows, monkeypatch):
     """Later steps must not pull the leaves back, nor measure the noise where they have come to, nor
     by the weight of a part of the rows.
     """
-    monkeypatch.setattr(chain, "PART_ROWS", 5_000)
+    monkeypatch.setattr(leaves, "PART_ROWS", 5_000)
     case, sigma, n_draws = Case(n_rows, positive=0.05), 0.5, 200
     quiet, leaf = case.one_tree(3)
     rule = FixedStructure(case.run(3).structure(0))
@@ -238,7 +239,7 @@ def test_noise_is_that_of_one_step(n_rows, monkeypatch):
 
 @pytest.mark.parametrize("n_rows", [10_000, STORED_ROWS + 10_000, 2 * PART_ROWS])
 def test_threads_do_not_change_a_bit(n_rows):
-    case, move = Case(n_rows, weighted=True), Move(0.1, 1.0, 0.99)
+    case, move = Case(n_rows, weighted=True), Move(0.1, 1.0, Transition.shrink(0.99))
     expected = case.run(3, move, n_trees=3).values
     for threads in (2, 3, 8, 12):
         assert np.array_equal(case.run(3, move, n_trees=3, threads=threads).values, expected)
@@ -246,8 +247,8 @@ def test_threads_do_not_change_a_bit(n_rows):
 
 @pytest.mark.parametrize("n_rows", [1_000, STORED_ROWS + 1])
 def test_a_chain_goes_on_as_if_it_had_not_stopped(n_rows, monkeypatch):
-    monkeypatch.setattr(chain, "PART_ROWS", 10_000)
-    case, move = Case(n_rows), Move(0.1, 1.0, 0.99)
+    monkeypatch.setattr(leaves, "PART_ROWS", 10_000)
+    case, move = Case(n_rows), Move(0.1, 1.0, Transition.shrink(0.99))
     whole = case.run(2, move, n_trees=10)
     parts = case.run(2, move, n_trees=4, after=case.run(2, move, n_trees=6))
     assert np.array_equal(parts.values, whole.values)
@@ -259,7 +260,7 @@ def test_gains_are_those_of_the_first_step(n_rows, monkeypatch):
     case = Case(n_rows)
     first = case.run(1).arrays()["gains"]
     assert np.array_equal(case.run(3).arrays()["gains"], first)
-    monkeypatch.setattr(chain, "PART_ROWS", 10_000)
+    monkeypatch.setattr(leaves, "PART_ROWS", 10_000)
     # A gain is n/4 times the square of a mean of n numbers of size 1/2, so 10,000 rows tell one of
     # 1,304 of 50,000 with a standard deviation of 2 sqrt(1,304 * 5 / 4), .04 of all gains.
     found = case.run(3).arrays()["gains"]

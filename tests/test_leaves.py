@@ -14,7 +14,7 @@ from problems import (
     BLOCK_SIZES,
     N_CODES,
     THREADS,
-    core_rows,
+    core_shard,
     generators,
     make_codes,
     make_splits,
@@ -24,13 +24,14 @@ from problems import (
     steps,
 )
 from sglb import _core
+from sglb.transition import KEEP, Transition
 
 depths = st.integers(0, 10)
 
 
 def leaf_indices(columns, splits, n_threads=1):
     out = np.full(columns.shape[1], 999, dtype=np.uint16)
-    _core.leaf_indices(columns, _core.Structure(*splits), out, n_threads)
+    _core.testing.leaf_indices(columns, _core.Structure(*splits), out, n_threads)
     return out
 
 
@@ -58,40 +59,30 @@ class Leaves:
         n_threads=1,
         reach=np.inf,
     ):
-        raw = self.raw.copy()
-        values = np.full((1 << self.depth, len(raw)), np.nan)
+        state = self.raw[None].copy()
+        values = np.full((1 << self.depth, len(self.raw)), np.nan)
         self.gains = np.full(self.depth, np.nan)
-        _core.fit_leaves(
-            _core.Workspace(),
-            core_rows(self.columns, N_CODES, self.weight),
-            self.structure,
-            _core.Slopes(self.gradient, self.hessian),
-            1.0,
-            (
-                reference.largest(self.gradient),
-                0.0 if self.hessian is None else reference.largest(self.hessian),
-            ),
-            learning_rate,
-            sigma,
-            shrink,
-            l2,
-            reach,
-            self.offset,
-            seed,
-            step,
-            None,
-            raw,
-            values,
-            self.gains,
-            n_threads,
-        )
-        return values, raw
+        shard = core_shard(self.columns, N_CODES, self.weight, n_threads=n_threads)
+        slopes, draws = _core.Slopes(self.gradient, self.hessian), _core.Draws(seed, step)
+        sums = _core.LeafSums()
+        sums.sum(shard, self.structure, slopes, 1.0, self.bounds, draws, None)
+        rule = _core.LeafRule(l2, reach)
+        _core.leaf_values(sums, rule, learning_rate, sigma, draws, None, values)
+        _core.testing.split_gains(sums, l2, self.gains)
+        by = Transition.shrink(shrink).core
+        _core.advance(shard, self.structure, values, by, self.offset, state)
+        return values, state[0]
+
+    @property
+    def bounds(self):
+        hessian = 0.0 if self.hessian is None else reference.largest(self.hessian)
+        return reference.largest(self.gradient), hessian
 
     def add(self, values, shrink, n_threads=1):
-        raw = self.raw.copy()
+        state, by = self.raw[None].copy(), Transition.shrink(shrink).core
         offset = self.offset
-        _core.add_tree(self.columns, self.structure, values, shrink, offset, raw, n_threads)
-        return raw
+        _core.add_tree(self.columns, self.structure, values, by, offset, state, n_threads)
+        return state[0]
 
     @property
     def structure(self):
@@ -329,7 +320,7 @@ def test_shapes_and_splits_that_do_not_fit_are_refused():
             leaves.fit()
 
     features, lows, highs = leaves.splits
-    refused("raw and slopes", gradient=np.ones((1, 9)))
+    refused("slopes must be", gradient=np.ones((1, 9)))
     refused("gradient and hessian", hessian=np.ones((2, 10)))
     refused("weight must be", weight=np.ones(11))
     refused("offset", offset=np.ones(2))
@@ -341,7 +332,7 @@ def test_shapes_and_splits_that_do_not_fit_are_refused():
     with pytest.raises(ValueError, match="values"):
         leaves.add(values[:2].copy(), 1.0)
     with pytest.raises(ValueError, match="out must be"):
-        _core.leaf_indices(leaves.columns, leaves.structure, np.empty(9, np.uint16), 1)
+        _core.testing.leaf_indices(leaves.columns, leaves.structure, np.empty(9, np.uint16), 1)
     deep = tuple(np.zeros(17, t) for t in ("i4", "u1", "u1"))
     with pytest.raises(ValueError, match="at most 16"):
         leaf_indices(leaves.columns, deep)
@@ -350,7 +341,8 @@ def test_shapes_and_splits_that_do_not_fit_are_refused():
 def test_arrays_of_another_type_or_order_are_refused_not_copied():
     leaves = Leaves(np.random.default_rng(12), 10, 2, 2)
     values, raw = leaves.fit()
-    arguments = [leaves.columns, leaves.structure, values, 1.0, leaves.offset, raw, 1]
+    raw = raw[None].copy()
+    arguments = [leaves.columns, leaves.structure, values, KEEP.core, leaves.offset, raw, 1]
     _core.add_tree(*arguments)
     wrong = {
         0: [leaves.columns.astype(np.int8), np.asfortranarray(leaves.columns), leaves.columns[0]],
@@ -358,7 +350,7 @@ def test_arrays_of_another_type_or_order_are_refused_not_copied():
         2: [values.astype(np.float32), np.asfortranarray(values), values.ravel()],
         3: ["a", None],
         4: [leaves.offset.astype(np.float32), leaves.offset.tolist()],
-        5: [raw.astype(np.float32), np.asfortranarray(raw), raw[:, ::-1], math.pi],
+        5: [raw.astype(np.float32), np.asfortranarray(raw), raw[..., ::-1], math.pi],
     }
     for place, replacements in wrong.items():
         for replacement in replacements:
@@ -373,17 +365,23 @@ def test_arrays_of_another_type_or_order_are_refused_not_copied():
         _core.add_tree(*arguments[:5], read_only, 1)
 
 
-def test_rows_whose_codes_do_not_fit_each_other_are_refused():
+def test_shards_that_do_not_make_sense_are_refused():
     columns = np.zeros((2, 5), dtype=np.uint8)
     codes = reference.to_rows(columns)
     counts, kinds = np.ones(2, dtype=np.int32), np.zeros(2, dtype=np.uint8)
-    facts = reference.weight_facts(None, 5)
-    _core.Rows(columns, codes, counts, kinds, None, facts)
-    with pytest.raises(ValueError, match="code_columns must be"):
-        _core.Rows(columns[:, :4].copy(), codes, counts, kinds, None, facts)
-    with pytest.raises(ValueError, match="code_columns must be"):
-        _core.Rows(columns[:1].copy(), codes, counts, kinds, None, facts)
-    with pytest.raises(ValueError, match="n_codes must lie"):
-        _core.Rows(columns, codes, 0 * counts, kinds, None, facts)
-    with pytest.raises(ValueError, match="unit of the weights"):
-        _core.Rows(columns, codes, counts, kinds, np.ones(5), (0.0, 1.0, 5.0))
+    good = [columns, codes, counts, kinds, _core.Weights(None, 1.0, 1.0, 5.0, 1.0), (0, 5, 1), 1]
+    _core.Shard(*good)
+    wrong = [
+        ("code_columns must be", 0, columns[:, :4].copy()),
+        ("code_columns must be", 0, columns[:1].copy()),
+        ("n_codes must lie", 2, 0 * counts),
+        ("weight must be", 4, _core.Weights(np.ones(4), 1.0, 1.0, 4.0, 1.0)),
+        ("rows of the table", 5, (1, 5, 1)),
+        ("rows of the table", 5, (-1, 9, 1)),
+        ("multiple of the copies", 5, (0, 5, 2)),
+    ]
+    for message, index, value in wrong:
+        with pytest.raises(ValueError, match=message):
+            _core.Shard(*good[:index], value, *good[index + 1 :])
+    with pytest.raises(ValueError, match="must be positive"):
+        _core.Weights(np.ones(5), 0.0, 1.0, 5.0, 1.0)

@@ -25,7 +25,7 @@ def words(seed, step, role, output, first, n):
 
 def normals(seed, step, role, output, first, n, n_threads=1):
     out = np.empty(n)
-    _core.normals(seed, step, role, output, first, out, n_threads)
+    _core.testing.normals(seed, step, role, output, first, out, n_threads)
     return out
 
 
@@ -100,14 +100,15 @@ def test_subsample_equals_its_twin(seed, step, n, n_outputs, rate, rng):
     gradient, hessian = rng.normal(size=(2, n_outputs, n))
     found, curvature = np.empty_like(gradient), np.empty_like(gradient)
     slopes = _core.Slopes(gradient, hessian)
-    _core.evaluate(slopes, rate, seed, step, found, curvature)
+    _core.testing.evaluate(slopes, rate, _core.Draws(seed, step), found, curvature)
     assert np.array_equal(found, reference_noise.subsample(gradient, rate, seed, step))
     assert np.array_equal(curvature, hessian)
 
 
 def test_a_subsample_keeps_a_row_for_all_outputs_or_for_none():
     gradient = np.empty((3, 500))
-    _core.evaluate(_core.Slopes(np.ones((3, 500)), None), 0.5, 1, 2, gradient, None)
+    slopes = _core.Slopes(np.ones((3, 500)), None)
+    _core.testing.evaluate(slopes, 0.5, _core.Draws(1, 2), gradient, None)
     assert (gradient == gradient[0]).all()
     assert set(np.unique(gradient)) == {0.0, 2.0}
 
@@ -117,4 +118,4 @@ def test_arguments_that_make_no_sense_are_refused():
         _core.words(1, 0, 0, 0, 0, np.empty((2, 3), dtype=np.uint32))
     for seed, step in ((-1, 0), (2**64, 0), (0, -1), (0, 2**32), (0.5, 0), ("a", 0)):
         with pytest.raises(TypeError, match="incompatible function arguments"):
-            _core.normals(seed, step, 0, 0, 0, np.empty(3), 1)
+            _core.testing.normals(seed, step, 0, 0, 0, np.empty(3), 1)

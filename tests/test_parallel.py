@@ -14,9 +14,8 @@ import time
 import numpy as np
 import pytest
 
-from problems import make_problem
+from problems import boosted, make_problem
 from sglb import _core
-from sglb.boosting import boost
 from sglb.ensemble import Ensemble
 from sglb.leaves import LeafRule
 from sglb.losses import Squared
@@ -28,7 +27,7 @@ PATIENCE = 60
 
 
 def fit(training_set, bins, n_threads, n_steps=5):
-    return boost(
+    return boosted(
         training_set,
         Squared(),
         Langevin(0.1, 1.0, 0.01),
@@ -44,7 +43,7 @@ def fit(training_set, bins, n_threads, n_steps=5):
 PRELUDE = """
 import os, signal, sys, threading, time
 import numpy as np
-from problems import make_problem
+from problems import boosted, make_problem
 from sglb import _core
 from test_parallel import fit
 X, bins, training_set = make_problem(np.random.default_rng(0), 40_000)
@@ -150,7 +149,7 @@ def test_kernels_let_other_python_threads_run():
     thread = threading.Thread(target=tick)
     thread.start()
     begin = time.monotonic()
-    _core.normals(1, 0, 7, 0, 0, np.empty(5_000_000), 1)
+    _core.testing.normals(1, 0, 7, 0, 0, np.empty(5_000_000), 1)
     end = time.monotonic()
     stop.set()
     thread.join()
@@ -168,7 +167,10 @@ def test_an_exception_of_a_task_comes_back_and_the_pool_goes_on(n_threads):
         x = np.ones((n, 1))
         result = np.zeros((K, n))
         bins = np.zeros((1, 1)), np.zeros(1, np.int32)
-        predictor = _core.Predictor(*bins, *trees, np.array([T]), np.ones(1), np.zeros(K))
+        zeros = np.zeros((T, 0)), np.zeros((T, 1)), np.zeros((T, 3))
+        trees = _core.Trees(*trees[:4], zeros[0], trees[4], zeros[1], zeros[2])
+        states = np.ones((T, 1)), np.array([T]), np.ones((1, 1, 1))
+        predictor = _core.Predictor(*bins, trees, *states, np.zeros(K))
         def predict():
             _core.predict(predictor, x, result, {n_threads})
         predict()
@@ -197,7 +199,10 @@ INTERRUPTED = {
         x = np.ones((2_000_000, 1))
         result = np.zeros((1, 2_000_000))
         bins = np.zeros((1, 1)), np.zeros(1, np.int32)
-        predictor = _core.Predictor(*bins, *trees, np.array([20_000]), np.ones(1), np.zeros(1))
+        zeros = np.zeros((20_000, 1)), np.zeros((20_000, 2)), np.zeros((20_000, 3))
+        trees = _core.Trees(*trees[:4], zeros[0], trees[4], zeros[1], zeros[2])
+        states = np.ones((20_000, 1)), np.array([20_000]), np.ones((1, 1, 1))
+        predictor = _core.Predictor(*bins, trees, *states, np.zeros(1))
         def work():
             _core.predict(predictor, x, result, {n_threads})
     """,
@@ -275,6 +280,6 @@ def test_available_threads_honour_what_changes_between_calls_and_in_a_forked_chi
 @pytest.mark.parametrize("n_threads", [-5, 0, 10**6])
 def test_any_number_of_threads_is_only_a_wish(n_threads):
     expected, found = np.empty((2, 20_000))
-    _core.normals(1, 2, 7, 0, 0, expected, 1)
-    _core.normals(1, 2, 7, 0, 0, found, n_threads)
+    _core.testing.normals(1, 2, 7, 0, 0, expected, 1)
+    _core.testing.normals(1, 2, 7, 0, 0, found, n_threads)
     assert np.array_equal(found, expected)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import reference_bins
 import reference_leaves
-from problems import BLOCK_SIZES, THREADS, generators, make_table, make_trees
+from problems import BLOCK_SIZES, THREADS, core_predictor, generators, make_table, make_trees
 from sglb import _core
 from sglb.bins import Bins
 
@@ -25,7 +25,8 @@ def states_of(trees, out, ends=None):
 
 
 def make_predictor(bins, trees, out, ends=None):
-    return _core.Predictor(bins.thresholds, bins.n_thresholds, *trees, *states_of(trees, out, ends))
+    states = states_of(trees, out, ends)
+    return core_predictor(bins.thresholds, bins.n_thresholds, trees, *states)
 
 
 def predict(x, bins, trees, out, n_threads=1):
@@ -249,7 +250,7 @@ def test_shapes_and_trees_that_do_not_fit_are_refused():
     refused("tree arrays must be", features[:3], lows, highs, depths, values)
     refused("tree arrays must be", features, lows, highs, depths[:3], values)
     refused("tree arrays must be", features, lows, highs, depths, values[:, :2].copy())
-    refused("ends and factors must be", *trees, out=np.zeros((2, 10)))
+    refused("weights must be", *trees, out=np.zeros((2, 10)))
     refused("out must be", *trees, out=np.zeros((1, 9)))
     refused("depth out of range", features, lows, highs, depths + 3, values)
     refused("depth out of range", features, lows, highs, depths - 3, values)

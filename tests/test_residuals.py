@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from sglb import SGLBRegressor
-from sglb.callbacks import BaseCallback, Stop, user_shape
+from sglb.callbacks import BaseCallback, Stop
 from sglb.ensemble import Ensemble
+from sglb.losses.shapes import user_shape
 
 rng = np.random.default_rng(8)
 X = rng.normal(size=(900, 4))
@@ -22,7 +23,7 @@ class Watch(BaseCallback):
         self.last = last
 
     def step(self, info):
-        self.training_set = info.training_set
+        self.training_set = info.rows.data
         return Stop("enough") if info.step == self.last else None
 
 
@@ -72,7 +73,7 @@ def test_the_variance_is_that_of_a_replay_which_is_only_made_for_a_chain_cut_bac
     model.fit(X, Y, **arguments, callbacks=[watch])
     assert [length for length in replays if length] == expected_replays
     rows = watch.training_set
-    raw = model.ensemble_.replay(rows.code_columns, 1)
+    raw = model.ensemble_.replay(rows.code_columns, 1)[0]
     squares = (rows.y - model.loss_.link(user_shape(raw))) ** 2
     assert model._model.residual_variance == np.average(squares, weights=rows.weight)
 

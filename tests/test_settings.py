@@ -16,6 +16,7 @@ from sglb.defaults import (
 from sglb.losses import Softmax, get_loss
 from sglb.samplers import Annealed, Langevin, Move, Plain, Stochastic
 from sglb.settings import RULES, check_parameters, draw_seed, n_threads, resolve
+from sglb.transition import Transition
 
 LOGISTIC, SLA, SQUARED = get_loss("logistic"), get_loss("sla"), get_loss("squared")
 DEFAULTS = SGLBClassifier().get_params()
@@ -44,6 +45,7 @@ WRONG = {
     "sampler": ["hmc", None, 3],
     "temperature": [-1e-9, "hot", math.inf],
     "shrink_rate": [-1, "none", math.nan],
+    "structure_noise": [-1, "auto"],
     "subsample": [0.0, 1.1, -0.5, "auto"],
     "structure_sample": [0, 0.0, 1.5, -3, "all"],
     "random_strength": [-1, "much"],
@@ -187,7 +189,7 @@ def test_the_numbers_of_a_sampler_object_are_the_fitted_ones():
 def test_the_numbers_of_a_users_sampler_follow_from_its_first_move():
     class Cooling:
         def move(self, step):
-            return Move(learning_rate=0.1, noise=2.0 / (1 + step), shrink=0.99)
+            return Move(0.1, noise=2.0 / (1 + step), transition=Transition.shrink(0.99))
 
     chosen = settings(sampler=Cooling())
     assert chosen.temperature == pytest.approx(0.2)  # sigma^2 eps / 2

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from sglb import _core, chain
+from problems import boosted, shard_without_codes
+from sglb import _core
+from sglb import shard as shard_room
 from sglb.bins import Bins
-from sglb.boosting import boost
 from sglb.ensemble import Ensemble
 from sglb.leaves import LeafRule
 from sglb.losses import Huber, Logistic, Poisson, Sla, Softmax
@@ -34,7 +35,7 @@ def both(loss, n, newton):
 def test_slopes_of_a_loss_are_those_of_arrays(loss, n, rate):
     found = [(np.empty((loss.n_outputs, n)), np.empty((loss.n_outputs, n))) for _ in range(2)]
     for slopes, (gradient, hessian) in zip(both(loss, n, True), found, strict=True):
-        _core.evaluate(slopes, rate, 3, 4, gradient, hessian)
+        _core.testing.evaluate(slopes, rate, _core.Draws(3, 4), gradient, hessian)
     for one, other in zip(*found, strict=True):
         assert np.array_equal(one, other)
 
@@ -45,16 +46,14 @@ def test_slopes_of_a_loss_are_those_of_arrays(loss, n, rate):
 @pytest.mark.parametrize("n_threads", [1, 3])
 @pytest.mark.parametrize("newton", [False, True])
 def test_words_of_a_loss_are_those_of_arrays(loss, n, sampled, n_threads, newton):
-    rows = np.arange(0, n, 3, dtype=np.uint32) if sampled else None
-    draw = (rows, None, 1.0, 1.0)
+    rows = np.arange(0, n, 3, dtype=np.uint32)
+    shard = shard_without_codes(n, n_threads=n_threads)
     found = []
     for slopes in both(loss, n, newton):
-        packed = np.empty((loss.n_outputs, n if rows is None else len(rows)), dtype=np.int64)
-        facts = (1.0, 1.0, float(n))
-        bounds = (6.0, 25.0)
-        _core.quantise(
-            slopes, 0.7, None, facts, *draw, 0.5, bounds, newton, 1, 2, packed, n_threads
-        )
+        packed = np.empty((loss.n_outputs, len(rows) if sampled else n), dtype=np.int64)
+        chosen = (rows, None, 1.0, 1.0) if sampled else None
+        bounds, draws = (6.0, 25.0), _core.Draws(1, 2)
+        _core.testing.quantise(shard, slopes, chosen, (0.7, 0.5), bounds, newton, draws, packed)
         found.append(packed)
     assert np.array_equal(*found)
 
@@ -62,9 +61,9 @@ def test_words_of_a_loss_are_those_of_arrays(loss, n, sampled, n_threads, newton
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
 @pytest.mark.parametrize("n", [33, 8193])
 def test_rows_are_drawn_by_a_loss_as_by_arrays(loss, n):
-    facts = (1.0, 1.0, float(n))
+    shard, draws = shard_without_codes(n), _core.Draws(1, 2)
     found = [
-        _core.draw_rows(slopes, 0.7, None, facts, 0.1, (0, n), n // 3, 1, 2, 1)
+        _core.testing.draw_rows(shard, slopes, 0.7, 0.1, n // 3, draws)
         for slopes in both(loss, n, False)
     ]
     assert all(np.array_equal(a, b) for a, b in zip(*found, strict=True))
@@ -80,10 +79,10 @@ def test_a_chain_of_many_rows_takes_the_steps_of_a_stored_one(loss, method, monk
     rows = TrainingSet.build(bins.encode(X), bins.n_codes, y)
     chains = []
     for stored in (0, 10**9):
-        monkeypatch.setattr(chain, "STORED_ROWS", stored)
+        monkeypatch.setattr(shard_room, "STORED_ROWS", stored)
         ensemble = Ensemble(bins, 2, np.zeros(loss.n_outputs))
         sampler = Langevin(0.1, 1e-3, 0.1, subsample=0.8)
-        boost(rows, loss, sampler, GreedySearch(2), LeafRule(method), ensemble, n_steps=5, seed=1)
+        boosted(rows, loss, sampler, GreedySearch(2), LeafRule(method), ensemble, n_steps=5, seed=1)
         chains.append(ensemble.arrays())
     for name in ("features", "lows", "highs"):
         assert np.array_equal(chains[0][name], chains[1][name])
@@ -93,7 +92,7 @@ def test_a_chain_of_many_rows_takes_the_steps_of_a_stored_one(loss, method, monk
 def test_a_hessian_that_slopes_do_not_have_is_refused():
     slopes = _core.Slopes(np.ones((1, 3)), None)
     with pytest.raises(ValueError, match="no hessian"):
-        _core.evaluate(slopes, 1.0, 1, 2, np.empty((1, 3)), np.empty((1, 3)))
+        _core.testing.evaluate(slopes, 1.0, _core.Draws(1, 2), np.empty((1, 3)), np.empty((1, 3)))
     with pytest.raises(ValueError, match="no kernel for loss"):
         _core.Slopes("unknown", (0.0, 0.0), np.ones(3), np.ones((1, 3)), False)
 

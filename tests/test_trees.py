@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from problems import N_CODES, generators, make_ensemble, make_splits
 from sglb import _core
+from sglb.samplers import Move
+from sglb.transition import KEEP, Transition
 
 
 @given(generators, st.integers(0, 16))
@@ -58,10 +60,11 @@ class Store:
             "features": np.zeros(places, np.int32),
             "lows": np.zeros(places, np.uint8),
             "highs": np.zeros(places, np.uint8),
-            "gains": np.zeros(places),
             "depths": np.zeros(3, np.int32),
-            "shrinks": np.ones(3),
+            "gains": np.zeros(places),
             "values": np.zeros((3, 4, 2)),
+            "cover": np.zeros((3, 4)),
+            "moves": np.zeros((3, 3)),
         }
 
     def trees(self, **changed):
@@ -76,12 +79,12 @@ def test_a_tree_is_written_to_its_row_alone():
     store = Store()
     trees = store.trees()
     structure = structure_of(1)
-    trees.write(1, structure, np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([5.0]), 0.75)
+    values, by = np.array([[1.0, 2.0], [3.0, 4.0]]), Transition([[0.75]], [2.0])
+    trees.write(1, structure, values, None, None, 0.0, by.core, 0.5)
     for name, expected in zip(("features", "lows", "highs"), structure, strict=True):
         assert store.arrays[name].tolist() == [[0, 0], [expected[0], 0], [0, 0]]
-    assert store.arrays["gains"].tolist() == [[0, 0], [5, 0], [0, 0]]
     assert store.arrays["depths"].tolist() == [0, 1, 0]
-    assert store.arrays["shrinks"].tolist() == [1, 0.75, 1]
+    assert store.arrays["moves"].tolist() == [[0, 0, 0], [0.75, 2, 0.5], [0, 0, 0]]
     assert store.arrays["values"].tolist() == [
         [[0, 0]] * 4,
         [[1, 2], [3, 4], [0, 0], [0, 0]],
@@ -94,7 +97,7 @@ def test_a_tree_is_written_to_its_row_alone():
 def test_trees_refuse_what_does_not_fit():
     store = Store()
     trees = store.trees()
-    good = 0, structure_of(2), np.zeros((4, 2)), np.zeros(2), 1.0
+    good = 0, structure_of(2), np.zeros((4, 2)), None, None, 0.0, KEEP.core, 1.0
     trees.write(*good)
     for place, wrong, message in [
         (0, 3, "tree out of range"),
@@ -103,7 +106,7 @@ def test_trees_refuse_what_does_not_fit():
         (1, structure_of(1), "values must be"),
         (2, np.zeros((3, 2)), "values must be"),
         (2, np.zeros((4, 1)), "values must be"),
-        (3, np.zeros(3), "gains"),
+        (6, Transition(np.eye(2), np.ones(2)).core, "of this chain"),
     ]:
         with pytest.raises(ValueError, match=message):
             trees.write(*good[:place], wrong, *good[place + 1 :])
@@ -113,10 +116,8 @@ def test_trees_refuse_what_does_not_fit():
     store.arrays["depths"][0] = 3
     with pytest.raises(ValueError, match="depth out of range"):
         trees.structure(0)
-    with pytest.raises(ValueError, match="depth out of range"):
-        store.trees()
     store = Store()
-    for name in ("lows", "highs", "gains", "depths", "shrinks", "values"):
+    for name in ("lows", "highs", "gains", "depths", "cover", "moves", "values"):
         with pytest.raises(ValueError, match="must be"):
             store.trees(**{name: store.arrays[name][:2].copy()})
 
@@ -131,6 +132,6 @@ def test_a_copied_ensemble_is_the_same_chain_and_goes_on_by_itself(clone):
     last = ensemble.structure(4)
     for one, value in ((again, 1.0), (ensemble, 2.0)):
         values = np.full((last.n_leaves, ensemble.n_outputs), value)
-        one.append(last, values, np.ones(last.depth), 0.5)
+        one.append(last, values, Move(0.1, transition=Transition.shrink(0.5)))
     predictions = [one.predict(X) for one in (again, ensemble)]
     assert np.allclose(predictions[1] - predictions[0], 1.0)

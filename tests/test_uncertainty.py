@@ -16,6 +16,7 @@ from sglb.bins import Bins
 from sglb.ensemble import Ensemble
 from sglb.losses.links import Link
 from sglb.posterior import virtual_states
+from sglb.samplers import Move
 from sglb.structure import Structure
 from sglb.uncertainty import Uncertainty, entropy, of_means, of_probabilities
 
@@ -227,7 +228,7 @@ def test_both_classes_keep_their_digits_however_rare(scores, width):
     ensemble = Ensemble(Bins.fit(X, 16), 1, np.zeros(1))
     no_splits = Structure(*(np.zeros(0, kind) for kind in (np.int32, np.uint8, np.uint8)))
     for change in np.diff(scores, prepend=0.0):
-        ensemble.append(no_splits, np.array([[change * width]]), np.zeros(0), 1.0)
+        ensemble.append(no_splits, np.array([[change * width]]), Move(0.1))
     states = ensemble.states(range(1, len(scores) + 1))
     found = Uncertainty(*states.entropies(X, "sigmoid", width, 2))
     raw = states.predict(X)[:, 0, 0]

@@ -86,6 +86,8 @@ DIGEST = """
         spec.loader.exec_module(core)
     from sglb import _core
     from sglb.boosting import boost
+    from sglb.chain import Chain
+    from sglb.shard import Shard
     from sglb.leaves import LeafRule
     from sglb.bins import Bins
     from sglb.ensemble import Ensemble
@@ -102,11 +104,11 @@ DIGEST = """
         width = {"width": 0.1} if name in ("absolute", "quantile") else {}
         loss = get_loss(name, n_classes=2, **width)
         for method in ("gradient", "newton") if loss.has_hessian else ("gradient",):
-            ensemble = boost(
-                TrainingSet.build(bins.encode(X), bins.n_codes, y, 0.5 + y),
-                loss, Langevin(0.1, 1.0, 0.01, subsample=0.8), GreedySearch(5),
-                LeafRule(method), Ensemble(bins, 5, np.zeros(loss.n_outputs)), n_steps=20, seed=1,
-            )
+            data = TrainingSet.build(bins.encode(X), bins.n_codes, y, 0.5 + y)
+            ensemble = Ensemble(bins, 5, np.zeros(loss.n_outputs))
+            rows = Shard.start(data, loss, ensemble, newton=method == "newton")
+            sampler, leaves = Langevin(0.1, 1.0, 0.01, subsample=0.8), LeafRule(method)
+            boost(Chain(rows, sampler, GreedySearch(5), leaves, ensemble, seed=1), 20)
             digest = hashlib.sha256(ensemble.predict(X).tobytes())
             for array in ensemble.arrays().values():
                 digest.update(array.tobytes())

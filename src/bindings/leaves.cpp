@@ -1,9 +1,10 @@
-// Leaf values, and trees applied to codes.
-#include "leaves.h"
-
+// Leaf sums, leaf values, and trees applied to codes.
 #include "code_trees.h"
+#include "largest.h"
+#include "leaf_sums.h"
+#include "leaf_values.h"
 #include "parallel.h"
-#include "rows_object.h"
+#include "shard_object.h"
 #include "slopes_object.h"
 #include "structure_object.h"
 
@@ -16,124 +17,180 @@ double py_largest(nb::ndarray<const double, nb::c_contig, nb::device::cpu> value
     return largest(values.data(), static_cast<int64_t>(values.size()), n_threads);
 }
 
-// What every step in the leaves needs; the rest, zero here, is for the last.
-LeafInput input_of(const RowsObject& rows, const StructureObject& structure,
-                   const SlopesObject& object, double subsample, SlopeBounds largest, double l2,
-                   double reach, uint64_t seed, uint32_t step) {
-    structure.check_features(length(rows.code_columns, 0));
-    LeafInput input{};
-    input.columns = rows.code_columns.data();
-    input.splits = structure.splits;
-    input.depth = structure.depth;
-    input.slopes = object.slopes;
-    input.sample = {subsample, seed, step};
-    input.weight = rows.weights.weight;
-    input.largest_gradient = largest.first;
-    input.largest_hessian = largest.second;
-    input.largest_weight = rows.largest_weight();
-    input.typical_weight = rows.typical_weight;
-    input.l2 = l2;
-    require(reach > 0.0, "reach must be above 0");
-    input.reach = reach;
-    input.seed = seed;
-    input.step = step;
-    return input;
-}
+// Where several Newton steps have come to, and the rows they look at.
+struct PathObject {
+    Array<double, 2> sum, last, curvature;  // (2^depth, K)
+    int64_t row_stride;
 
-template <class Raw>
-void check_raw(const RowsObject& rows, const SlopesObject& object, const Raw& raw) {
-    require(length(raw, 1) == rows.n_rows() && same_shape(object.first, raw),
-            "raw and slopes must be (K, N)");
-}
+    PathObject(Array<double, 2> sums, Array<double, 2> steps, Array<double, 2> curvatures,
+               int64_t stride)
+        : sum(sums), last(steps), curvature(curvatures), row_stride(stride) {
+        require(same_shape(sum, last) && same_shape(sum, curvature),
+                "sum, last and curvature must be (2^depth, K)");
+        require(row_stride >= 1, "row_stride must be 1 or more");
+    }
 
-// (3, 2^depth, K): the planes of an approach.
-Approach approach_of(const Array<double, 3>& path, size_t n_leaves, size_t n_outputs) {
-    require(path.shape(0) == 3 && path.shape(1) == n_leaves && path.shape(2) == n_outputs,
-            "path must be (3, 2^depth, K)");
-    const size_t size = n_leaves * n_outputs;
-    return {path.data(), path.data() + size, path.data() + 2 * size};
-}
+    NewtonPath path() const { return {sum.data(), last.data(), curvature.data()}; }
+    bool fits(int64_t n_leaves, int64_t n_outputs) const {
+        return length(sum, 0) == n_leaves && length(sum, 1) == n_outputs;
+    }
+};
 
-void py_fit_leaves(Workspace& workspace, const RowsObject& rows, const StructureObject& structure,
-                   const SlopesObject& object, double subsample, SlopeBounds largest,
-                   double learning_rate, double sigma, double shrink, double l2, double reach,
-                   In<double, 1> offset, uint64_t seed, uint32_t step,
-                   std::optional<Array<double, 3>> path, Array<double, 2> raw,
-                   Array<double, 2> values, std::optional<Array<double, 1>> gains, int n_threads) {
-    const size_t n_leaves = structure.n_leaves();
-    check_raw(rows, object, raw);
-    require(values.shape(0) == n_leaves && values.shape(1) == raw.shape(0) &&
-                offset.shape(0) == raw.shape(0) && (!gains || length(*gains, 0) >= structure.depth),
-            "values must be (2^depth, K), offset (K,), gains (depth,)");
-    LeafInput input = input_of(rows, structure, object, subsample, largest, l2, reach, seed, step);
-    input.learning_rate = learning_rate;
-    input.sigma = sigma;
-    input.shrink = shrink;
-    input.offset = offset.data();
-    std::optional<Approach> approach;
-    if (path) approach = approach_of(*path, n_leaves, raw.shape(0));
+void py_leaf_sums(LeafSums& sums, ShardObject& shard, const StructureObject& structure,
+                  const SlopesObject& object, double subsample, BoundsPair bounds,
+                  const Draws& draws, const PathObject* path) {
+    structure.check_features(shard.n_features());
+    require(object.slopes.n_rows == shard.n_rows(), "slopes must be (K, N)");
+    LeafSumsInput input{shard.code_columns.data(),
+                        structure.splits,
+                        structure.depth,
+                        object.of(shard.numbers),
+                        {subsample, draws.seed, draws.step},
+                        shard.weights.weights,
+                        bounds_of(bounds)};
+    if (path) {
+        require(path->fits(int64_t{1} << structure.depth, object.slopes.n_outputs),
+                "path must be (2^depth, K)");
+        require(object.slopes.hessian || object.slopes.newton, "several steps are Newton steps");
+        require(path->row_stride == 1 || !object.slopes.gradient,
+                "row_stride must be 1 where slopes are in arrays");
+        if (!object.slopes.gradient) input.shift = path->sum.data();
+        input.row_stride = path->row_stride;
+    }
     nb::gil_scoped_release release;
-    fit_leaves(input, approach ? &*approach : nullptr, workspace, raw.data(), values.data(),
-               pointer(gains), n_threads);
+    sum_leaves(input, shard.workspace, sums, shard.n_threads);
 }
 
-void py_approach_leaves(Workspace& workspace, const RowsObject& rows,
-                        const StructureObject& structure, const SlopesObject& object,
-                        double subsample, SlopeBounds largest, double l2, double reach,
-                        uint64_t seed, uint32_t step, int64_t every, In<double, 2> raw,
-                        Array<double, 3> path, MaybeOut ahead,
-                        std::optional<Array<double, 1>> gains, int n_threads) {
-    check_raw(rows, object, raw);
-    require(ahead ? same_shape(*ahead, raw) : !object.slopes.gradient,
-            "ahead must be (K, N), or None beside a loss");
-    require(every == 1 || (every > 1 && !ahead), "every must be 1 or more, and 1 with ahead");
-    require(!gains || length(*gains, 0) >= structure.depth, "gains must be (depth,)");
-    require(object.slopes.hessian || object.slopes.newton, "several steps are Newton steps");
-    LeafInput input = input_of(rows, structure, object, subsample, largest, l2, reach, seed, step);
-    input.every = every;
-    const Approach approach = approach_of(path, structure.n_leaves(), raw.shape(0));
-    nb::gil_scoped_release release;
-    approach_leaves(input, approach, workspace, raw.data(), pointer(ahead), pointer(gains),
-                    n_threads);
+void check_sums(const LeafSums& sums, const PathObject* path) {
+    require(!sums.sums.empty(), "nothing has been summed");
+    require(!path || path->fits(sums.n_leaves, sums.n_outputs), "path must be (2^depth, K)");
 }
 
-void py_leaf_indices(In<uint8_t, 2> columns, const StructureObject& structure,
-                     Array<uint16_t, 1> out, int n_threads) {
-    structure.check_features(length(columns, 0));
-    require(out.shape(0) == columns.shape(1), "out must be (N,)");
+LeafRule rule_of(double l2, double trust_radius) {
+    require(trust_radius > 0.0, "trust_radius must be above 0");
+    return {l2, trust_radius};
+}
+
+void py_leaf_values(const LeafSums& sums, const LeafRule& rule, double learning_rate, double noise,
+                    const Draws& draws, const PathObject* path, Array<double, 2> values) {
+    check_sums(sums, path);
+    require(length(values, 0) == sums.n_leaves && length(values, 1) == sums.n_outputs,
+            "values must be (2^depth, K)");
+    const LeafMove move{learning_rate, noise, draws.seed, draws.step};
+    const NewtonPath way = path ? path->path() : NewtonPath{};
+    leaf_values(sums, rule, move, path ? &way : nullptr, values.data());
+}
+
+void py_advance_path(const LeafSums& sums, const LeafRule& rule, const PathObject& path) {
+    check_sums(sums, &path);
+    advance_path(sums, rule, path.path());
+}
+
+// Integers of another shard, added to these.
+void py_add(LeafSums& sums, const LeafSums& other) {
+    check_sums(sums, nullptr);
+    require(sums.n_leaves == other.n_leaves && sums.n_outputs == other.n_outputs &&
+                sums.gradient_scale == other.gradient_scale &&
+                sums.curvature_scale == other.curvature_scale &&
+                sums.weight_scale == other.weight_scale,
+            "sums of shards must be of one structure and to one scale");
+    for (size_t i = 0; i < sums.sums.size(); ++i) {
+        sums.sums[i].gradient += other.sums[i].gradient;
+        sums.sums[i].curvature += other.sums[i].curvature;
+        sums.sums[i].weight += other.sums[i].weight;
+    }
+}
+
+void py_look_ahead(ShardObject& shard, const StructureObject& structure, const PathObject& path,
+                   In<double, 2> raw, Array<double, 2> ahead) {
+    structure.check_features(shard.n_features());
+    require(length(raw, 1) == shard.n_rows() && same_shape(raw, ahead) &&
+                path.fits(int64_t{1} << structure.depth, length(raw, 0)),
+            "raw and ahead must be (K, N), path (2^depth, K)");
+    const std::vector<double> start(raw.shape(0), 0.0);
+    std::copy_n(raw.data(), raw.size(), ahead.data());
+    const Transition stay;
+    const Step step{structure.splits, structure.depth, path.sum.data(), stay,
+                    start.data(),     length(raw, 0),  length(raw, 1)};
     nb::gil_scoped_release release;
-    parallel_rows(length(out, 0), n_threads, [&](int64_t begin, int64_t end) {
-        leaf_indices(columns.data(), length(columns, 1), structure.splits, structure.depth, begin,
-                     end, out.data() + begin);
-    });
+    advance(shard.code_columns.data(), step, shard.workspace, ahead.data(), shard.n_threads);
+}
+
+Transition transition_of(In<double, 2> C, In<double, 1> b) {
+    require(C.shape(0) == C.shape(1) && C.shape(0) == b.shape(0) && b.shape(0) >= 1,
+            "C must be (d, d), b (d,)");
+    return {length(b, 0), std::vector<double>(C.data(), C.data() + C.size()),
+            std::vector<double>(b.data(), b.data() + b.size())};
+}
+
+Step step_of(const StructureObject& structure, const In<double, 2>& values,
+             const Transition& transition, const In<double, 1>& offset,
+             const Array<double, 3>& state) {
+    require(length(state, 0) == transition.size && values.shape(0) >= structure.n_leaves() &&
+                values.shape(1) == state.shape(1) && offset.shape(0) == state.shape(1),
+            "state must be (d, K, N), values (2^depth, K), offset (K,)");
+    return {structure.splits, structure.depth,  values.data(),   transition,
+            offset.data(),    length(state, 1), length(state, 2)};
+}
+
+void py_advance(ShardObject& shard, const StructureObject& structure, In<double, 2> values,
+                const Transition& transition, In<double, 1> offset, Array<double, 3> state) {
+    structure.check_features(shard.n_features());
+    const Step step = step_of(structure, values, transition, offset, state);
+    require(step.n_rows == shard.n_rows(), "state must be (d, K, N)");
+    nb::gil_scoped_release release;
+    advance(shard.code_columns.data(), step, shard.workspace, state.data(), shard.n_threads);
 }
 
 void py_add_tree(In<uint8_t, 2> columns, const StructureObject& structure, In<double, 2> values,
-                 double shrink, In<double, 1> offset, Array<double, 2> raw, int n_threads) {
+                 const Transition& transition, In<double, 1> offset, Array<double, 3> state,
+                 int n_threads) {
     structure.check_features(length(columns, 0));
-    require(raw.shape(1) == columns.shape(1) && values.shape(0) >= structure.n_leaves() &&
-                values.shape(1) == raw.shape(0) && offset.shape(0) == raw.shape(0),
-            "raw must be (K, N), values (2^depth, K), offset (K,), columns (F, N)");
+    const Step step = step_of(structure, values, transition, offset, state);
+    require(step.n_rows == length(columns, 1), "state must be (d, K, N), columns (F, N)");
     nb::gil_scoped_release release;
-    add_tree(columns.data(), length(columns, 1), length(raw, 0), structure.splits, structure.depth,
-             values.data(), shrink, offset.data(), raw.data(), n_threads);
+    advance(columns.data(), step, state.data(), n_threads);
 }
 
 }  // namespace
 
 void bind_leaves(nb::module_& m) {
     m.def("largest", &py_largest, "values"_array, "n_threads"_a);
-    m.def("fit_leaves", &py_fit_leaves, "workspace"_a, "rows"_a, "structure"_a, "slopes"_a,
-          "subsample"_a, "largest"_a, "learning_rate"_a, "sigma"_a, "shrink"_a, "l2"_a, "reach"_a,
-          "offset"_array, "seed"_a, "step"_a, "path"_array.none(), "raw"_array, "values"_array,
-          "gains"_array.none(), "n_threads"_a);
-    m.def("approach_leaves", &py_approach_leaves, "workspace"_a, "rows"_a, "structure"_a,
-          "slopes"_a, "subsample"_a, "largest"_a, "l2"_a, "reach"_a, "seed"_a, "step"_a, "every"_a,
-          "raw"_array, "path"_array, "ahead"_array.none(), "gains"_array.none(), "n_threads"_a);
-    m.def("leaf_indices", &py_leaf_indices, "columns"_array, "structure"_a, "out"_array,
-          "n_threads"_a);
-    m.def("add_tree", &py_add_tree, "columns"_array, "structure"_a, "values"_array, "shrink"_a,
-          "offset"_array, "raw"_array, "n_threads"_a);
+    nb::class_<Transition>(m, "Transition")
+        .def(
+            "__init__",
+            [](Transition* self, In<double, 2> C, In<double, 1> b) {
+                new (self) Transition(transition_of(C, b));
+            },
+            "C"_array, "b"_array);
+    nb::class_<LeafRule>(m, "LeafRule")
+        .def(
+            "__init__",
+            [](LeafRule* self, double l2, double trust_radius) {
+                new (self) LeafRule(rule_of(l2, trust_radius));
+            },
+            "l2"_a, "trust_radius"_a);
+    nb::class_<PathObject>(m, "NewtonPath")
+        .def(nb::init<Array<double, 2>, Array<double, 2>, Array<double, 2>, int64_t>(), "sum"_array,
+             "last"_array, "curvature"_array, "row_stride"_a);
+    nb::class_<LeafSums>(m, "LeafSums")
+        .def(nb::init<>())
+        .def(nb::init<const LeafSums&>(), "other"_a)
+        .def("sum", &py_leaf_sums, "shard"_a, "structure"_a, "slopes"_a, "subsample"_a, "bounds"_a,
+             "draws"_a, "path"_a.none())
+        .def("add", &py_add, "other"_a)
+        .def_prop_ro("shape", [](const LeafSums& self) {
+            return std::pair(self.n_leaves, self.n_outputs);
+        });
+    m.def("leaf_values", &py_leaf_values, "sums"_a, "rule"_a, "learning_rate"_a, "noise"_a,
+          "draws"_a, "path"_a.none(), "values"_array);
+    m.def("advance_path", &py_advance_path, "sums"_a, "rule"_a, "path"_a);
+    m.def("look_ahead", &py_look_ahead, "shard"_a, "structure"_a, "path"_a, "raw"_array,
+          "ahead"_array);
+    m.def("advance", &py_advance, "shard"_a, "structure"_a, "values"_array, "transition"_a,
+          "offset"_array, "state"_array);
+    m.def("add_tree", &py_add_tree, "columns"_array, "structure"_a, "values"_array, "transition"_a,
+          "offset"_array, "state"_array, "n_threads"_a);
 }
 
 }  // namespace sglb::bindings

@@ -20,22 +20,6 @@ double py_gradient(const std::string& loss, std::pair<double, double> parameters
                          gradient.data(), pointer(hessian), n_threads);
 }
 
-void py_evaluate(const SlopesObject& object, double subsample, uint64_t seed, uint32_t step,
-                 Array<double, 2> gradient, MaybeOut hessian) {
-    const Slopes& slopes = object.slopes;
-    require(same_shape(gradient, object.first) && (!hessian || same_shape(*hessian, gradient)),
-            "gradient and hessian must be (K, N)");
-    require(!hessian || slopes.hessian || slopes.newton, "these slopes have no hessian");
-    nb::gil_scoped_release release;
-    SlopeTile tile(slopes, slopes.n_rows);
-    tile.fill({subsample, seed, step}, 0, slopes.n_rows);
-    for (int64_t k = 0; k < slopes.n_outputs; ++k) {
-        const int64_t at = k * slopes.n_rows;
-        std::copy_n(tile.gradient(k), slopes.n_rows, gradient.data() + at);
-        if (hessian) std::copy_n(tile.hessian(k), slopes.n_rows, hessian->data() + at);
-    }
-}
-
 void py_link(const std::string& link, double parameter, In<double, 2> raw, Array<double, 2> out,
              int n_threads) {
     const Link kernel = find_link(link, parameter);
@@ -69,8 +53,6 @@ void bind_losses(nb::module_& m) {
         .def("refresh", &SlopesObject::refresh, "n_threads"_a);
     m.def("gradient", &py_gradient, "loss"_a, "parameters"_a, "y"_array, "raw"_array,
           "gradient"_array, "hessian"_array.none(), "n_threads"_a);
-    m.def("evaluate", &py_evaluate, "slopes"_a, "subsample"_a, "seed"_a, "step"_a, "gradient"_array,
-          "hessian"_array.none());
     m.def("cross_entropy", &py_cross_entropy, "y"_array, "raw"_array, "out"_array);
     m.def("link", &py_link, "link"_a, "parameter"_a, "raw"_array, "out"_array, "n_threads"_a);
 }

@@ -25,6 +25,8 @@ NB_MODULE(_core, m) {
     bind_structure(m);
     bind_leaves(m);
     bind_ensemble(m);
+    nb::module_ testing = m.def_submodule("testing");
+    bind_testing(testing);
 }
 
 }  // namespace sglb::bindings

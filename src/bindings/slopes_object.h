@@ -20,7 +20,8 @@ inline LossKernel loss_of(const std::string& name, std::pair<double, double> par
 }
 
 // A bound of |gradient| and one of the second derivatives, the latter used with `newton` alone.
-using SlopeBounds = std::pair<double, double>;
+using BoundsPair = std::pair<double, double>;
+inline SlopeBounds bounds_of(const BoundsPair& bounds) { return {bounds.first, bounds.second}; }
 
 // Slopes and the arrays they point to.
 struct SlopesObject {
@@ -40,6 +41,7 @@ struct SlopesObject {
         slopes.n_outputs = length(first, 0);
         slopes.gradient = first.data();
         slopes.hessian = pointer(second);
+        slopes.numbers = {0, slopes.n_rows, slopes.n_rows, 1};
     }
 
     SlopesObject(const std::string& loss, std::pair<double, double> parameters,
@@ -51,6 +53,14 @@ struct SlopesObject {
         slopes.y = target.data();
         slopes.raw = raw.data();
         slopes.newton = newton;
+        slopes.numbers = {0, slopes.n_rows, slopes.n_rows, 1};
+    }
+
+    // The same with the numbers that the rows of a shard have in the whole table.
+    Slopes of(const RowNumbers& numbers) const {
+        Slopes numbered = slopes;
+        numbered.numbers = numbers;
+        return numbered;
     }
 
     SlopesObject(const std::string& name, std::pair<double, double> parameters,

@@ -1,28 +1,18 @@
-// The structure of a tree: drawn rows, packed words, the search, and all of it in one call.
+// The structure of a tree: the sample it is searched on, and the search.
+#include <nanobind/stl/vector.h>
+
 #include <algorithm>
-#include <tuple>
 #include <vector>
 
-#include "grow.h"
-#include "quantise.h"
-#include "rows_object.h"
+#include "owned.h"
+#include "sample.h"
+#include "shard_object.h"
 #include "slopes_object.h"
 #include "structure_object.h"
 
 namespace sglb::bindings {
 
 namespace {
-
-// A NumPy array of its own with the numbers of a vector.
-template <class T>
-using Owned = nb::ndarray<nb::numpy, T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-template <class T>
-Owned<T> owned(const std::vector<T>& numbers) {
-    T* data = new T[numbers.size()];
-    std::copy(numbers.begin(), numbers.end(), data);
-    nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<T*>(p); });
-    return {data, {numbers.size()}, owner};
-}
 
 // A number of every split as a NumPy array.
 template <class T>
@@ -37,168 +27,180 @@ nb::tuple columns(const StructureObject& structure) {
                           column(structure, &Split::high));
 }
 
-void check_rows(const MaybeRows& rows, size_t n_rows) {
-    if (!rows) return;
-    for (size_t i = 0; i < rows->shape(0); ++i)
-        require(rows->data()[i] < n_rows, "a structure row is out of range");
-}
+// A sample and the objects that it points into.
+struct SampleObject {
+    Sample sample;
+    nb::object shard, slopes;         // kept alive
+    nb::object bundles = nb::none();  // how columns that are searched are features
+    double time = 0.0;                // of the chain: learning rates so far
 
-using RowRange = std::pair<int64_t, int64_t>;
-
-void check_range(const RowRange& range, int64_t n_rows) {
-    require(0 <= range.first && range.first <= range.second && range.second <= n_rows,
-            "range must lie in 0..N");
-}
-
-// Rows, lifts, mu, floor and the share of the rows that were looked at.
-std::tuple<Owned<uint32_t>, Owned<double>, double, double, double> py_draw_rows(
-    const SlopesObject& object, double subsample, MaybeVector weight, WeightFacts weight_facts,
-    double sigma, RowRange range, int64_t n, uint64_t seed, uint32_t step, int n_threads) {
-    const Slopes& slopes = object.slopes;
-    check_range(range, slopes.n_rows);
-    require(0 < n && n < range.second - range.first, "n must lie in 1..rows - 1");
-    const Weights weights = weights_of(weight, weight_facts, object.first.shape(1));
-    Draw draw;
-    {
-        nb::gil_scoped_release release;
-        draw_rows({slopes,
-                   {subsample, seed, step},
-                   weights,
-                   sigma,
-                   range.first,
-                   range.second,
-                   n,
-                   seed,
-                   step},
-                  draw, n_threads);
+    void begin(nb::handle_t<ShardObject> shard_object, nb::handle_t<SlopesObject> slopes_object,
+               SamplePlan plan, double noise, double subsample, BoundsPair bounds,
+               const Draws& draws) {
+        const auto& rows = nb::cast<const ShardObject&>(shard_object);
+        const auto& object = nb::cast<const SlopesObject&>(slopes_object);
+        require(object.slopes.n_rows == rows.n_rows(), "slopes must be (K, N)");
+        require(!plan.newton || object.slopes.hessian || object.slopes.newton,
+                "newton needs second derivatives");
+        shard = nb::borrow(shard_object);
+        slopes = nb::borrow(slopes_object);
+        plan.n_outputs = std::min(plan.n_outputs, object.slopes.n_outputs);
+        sample.begin({rows.codes,
+                      object.of(rows.numbers),
+                      {subsample, draws.seed, draws.step},
+                      rows.weights.weights,
+                      noise,
+                      bounds_of(bounds),
+                      plan,
+                      draws.seed,
+                      draws.step});
     }
-    if (draw.dense) std::erase(draw.lift, 0.0);
-    return {owned(draw.rows), owned(draw.lift), draw.mu, draw.floor, draw.share};
+
+    int n_threads() const { return nb::cast<const ShardObject&>(shard).n_threads; }
+
+    void draw(nb::handle_t<ShardObject> shard_object, nb::handle_t<SlopesObject> slopes_object,
+              const SamplePlan& plan, double noise, double subsample, BoundsPair bounds,
+              const Draws& draws) {
+        begin(shard_object, slopes_object, plan, noise, subsample, bounds, draws);
+        require(nb::cast<const ShardObject&>(shard).numbers.whole(),
+                "a shard with some of the rows draws its part of a sample in stages");
+        const int threads = n_threads();
+        nb::gil_scoped_release release;
+        sample.finish(threads);
+    }
+};
+
+SamplePlan plan_of(int64_t n_rows, int64_t n_outputs, bool newton) {
+    require(n_rows >= 0 && n_outputs >= 1, "a plan wants no rows or more, and an output");
+    return {n_rows, n_outputs, newton};
 }
 
-std::pair<double, double> py_quantise(const SlopesObject& object, double subsample,
-                                      MaybeVector weight, WeightFacts weight_facts, MaybeRows rows,
-                                      MaybeVector lift, double mu, double floor, double sigma,
-                                      SlopeBounds largest, bool newton, uint64_t seed,
-                                      uint32_t step, Array<int64_t, 2> packed, int n_threads) {
-    const Slopes& slopes = object.slopes;
-    const int64_t n = rows ? length(*rows, 0) : slopes.n_rows;
-    require(length(packed, 0) == slopes.n_outputs && length(packed, 1) == n,
-            "packed must be (K, n)");
-    check_rows(rows, object.first.shape(1));
-    require(!lift || (rows && length(*lift, 0) == n && mu > 0.0 && floor >= 0.0),
-            "lift must be (n,) beside rows, mu positive, floor not negative");
-    require(!newton || slopes.hessian || slopes.newton, "newton needs second derivatives");
-    const QuantiseInput input{slopes,
-                              {subsample, seed, step},
-                              weights_of(weight, weight_facts, object.first.shape(1)),
-                              {pointer(rows), pointer(lift), n, mu, floor},
-                              sigma,
-                              largest.first,
-                              largest.second,
-                              newton,
-                              seed,
-                              step};
-    nb::gil_scoped_release release;
-    const Scales scales = quantise_scales(input);
-    quantise(input, scales, packed.data(), n_threads);
-    return {scales.gradient / scales.unit, scales.mass / scales.unit};
+std::vector<double> py_pilot(const SampleObject& object) {
+    if (!object.sample.needs_pilot()) return {};
+    Pilot pilot;
+    object.sample.look(pilot);
+    std::vector<double> numbers(pilot.squares, pilot.squares + Pilot::most);
+    numbers.insert(numbers.end(), pilot.weights, pilot.weights + Pilot::most);
+    return numbers;
 }
 
-void check_depth(int max_depth) {
-    require(max_depth >= 1 && max_depth <= most_depth, "max_depth must lie in 1..16");
+int64_t py_draw_part(SampleObject& object, In<double, 1> numbers) {
+    Pilot pilot;
+    require(numbers.size() == (object.sample.needs_pilot() ? 2 * Pilot::most : 0),
+            "the pilots of all shards, added up, are wanted");
+    if (numbers.size()) {
+        std::copy_n(numbers.data(), Pilot::most, pilot.squares);
+        std::copy_n(numbers.data() + Pilot::most, Pilot::most, pilot.weights);
+    }
+    return object.sample.draw_part(pilot, object.n_threads());
 }
 
-StructureObject py_search(Workspace& workspace, In<uint8_t, 2> code_rows, In<int32_t, 1> n_codes,
-                          In<uint8_t, 1> kinds, In<int64_t, 2> packed, MaybeRows rows,
-                          int max_depth, double l2, double random_strength, uint64_t seed,
-                          uint32_t step, int n_threads) {
-    check_depth(max_depth);
-    require(packed.shape(1) == (rows ? rows->shape(0) : code_rows.shape(0)),
-            "packed must hold one word per structure row");
-    check_rows(rows, code_rows.shape(0));
-    const SearchInput input{codes_of(code_rows, n_codes, kinds),
-                            packed.data(),
-                            length(packed, 1),
-                            length(packed, 0),
-                            pointer(rows),
-                            length(packed, 1),
-                            !rows,
-                            {max_depth, l2, random_strength, seed, step}};
-    StructureObject found;
-    nb::gil_scoped_release release;
-    found.depth = search(input, workspace, found.splits, n_threads);
-    return found;
+std::vector<int64_t> py_squares(SampleObject& object, int64_t before, int64_t n_in_all) {
+    object.sample.count(before, n_in_all);
+    return object.sample.needs_squares() ? object.sample.squares() : std::vector<int64_t>{};
 }
 
-StructureObject py_grow(Workspace& workspace, const RowsObject& rows, const SlopesObject& object,
-                        double subsample, double sigma, SlopeBounds largest, bool newton,
-                        RowRange range, int64_t n_structure_rows,
-                        std::optional<int64_t> n_structure_outputs, int max_depth, double l2,
-                        double random_strength, uint64_t seed, uint32_t step, int n_threads) {
-    check_depth(max_depth);
-    const Slopes& slopes = object.slopes;
-    require(slopes.n_rows == rows.n_rows(), "slopes must be (K, N)");
-    require(n_structure_rows >= 0, "n_structure_rows must not be negative");
-    require(n_structure_outputs.value_or(1) >= 1, "n_structure_outputs must be positive");
-    check_range(range, slopes.n_rows);
-    require(!newton || slopes.hessian || slopes.newton, "newton needs second derivatives");
-    const GrowInput input{rows.codes,
-                          slopes,
-                          {subsample, seed, step},
-                          rows.weights,
-                          sigma,
-                          largest.first,
-                          largest.second,
-                          newton,
-                          range.first,
-                          range.second,
-                          n_structure_rows,
-                          n_structure_outputs.value_or(slopes.n_outputs),
-                          {max_depth, l2, random_strength, seed, step}};
-    StructureObject found;
-    nb::gil_scoped_release release;
-    found.depth = grow(input, workspace, found.splits, n_threads);
-    return found;
+void py_pack(SampleObject& object, In<int64_t, 1> squares) {
+    object.sample.pack({squares.data(), squares.data() + squares.size()}, object.n_threads());
 }
+
+void py_join(SampleObject& object, const std::vector<SampleObject*>& parts) {
+    require(!parts.empty(), "a sample is joined from one part or more");
+    std::vector<const Sample*> samples;
+    for (const SampleObject* part : parts) samples.push_back(&part->sample);
+    object.shard = parts.front()->shard;
+    object.slopes = parts.front()->slopes;
+    object.sample.join(samples);
+}
+
+// A search has scratch memory of its own, used from step to step.
+struct SearchObject {
+    Workspace workspace;
+    int max_depth;
+    double l2;
+    int n_threads;
+
+    SearchObject(int depth, double regularization, int threads)
+        : max_depth(depth), l2(regularization), n_threads(threads) {
+        require(max_depth >= 1 && max_depth <= most_depth, "max_depth must lie in 1..16");
+    }
+
+    StructureObject run(const SampleObject& object, double random_strength) {
+        StructureObject result;
+        nb::gil_scoped_release release;
+        const SearchInput input =
+            object.sample.search_input({max_depth, l2, random_strength, 0, 0});
+        result.depth = search(input, workspace, result.splits, n_threads);
+        return result;
+    }
+};
 
 }  // namespace
 
 void bind_structure(nb::module_& m) {
-    nb::class_<Workspace>(m, "Workspace").def(nb::init<>());
+    nb::class_<Draws>(m, "Draws")
+        .def(nb::init<uint64_t, uint32_t>(), "seed"_a, "step"_a)
+        .def_ro("seed", &Draws::seed)
+        .def_ro("step", &Draws::step);
+    nb::class_<WeightsObject>(m, "Weights")
+        .def(nb::init<MaybeVector, double, double, double, double>(), "weight"_array.none(),
+             "unit"_a, "largest"_a, "total"_a, "typical"_a);
+    nb::class_<ShardObject>(m, "Shard")
+        .def(nb::init<In<uint8_t, 2>, In<uint8_t, 2>, In<int32_t, 1>, In<uint8_t, 1>,
+                      const WeightsObject&, Numbers, int>(),
+             "code_columns"_array, "code_rows"_array, "n_codes"_array, "kinds"_array, "weights"_a,
+             "numbers"_a, "n_threads"_a);
     nb::class_<StructureObject>(m, "Structure")
         .def(nb::init<In<int32_t, 1>, In<uint8_t, 1>, In<uint8_t, 1>>(), "features"_array,
              "lows"_array, "highs"_array)
         .def_ro("depth", &StructureObject::depth)
         .def_prop_ro("n_leaves", &StructureObject::n_leaves)
         .def_prop_ro(
-            "features", [](const StructureObject& one) { return column(one, &Split::feature); },
+            "features", [](const StructureObject& self) { return column(self, &Split::feature); },
             nb::rv_policy::move)
         .def_prop_ro(
-            "lows", [](const StructureObject& one) { return column(one, &Split::low); },
+            "lows", [](const StructureObject& self) { return column(self, &Split::low); },
             nb::rv_policy::move)
         .def_prop_ro(
-            "highs", [](const StructureObject& one) { return column(one, &Split::high); },
+            "highs", [](const StructureObject& self) { return column(self, &Split::high); },
             nb::rv_policy::move)
-        .def("__iter__", [](const StructureObject& one) { return nb::iter(columns(one)); })
-        .def("__reduce__", [](const StructureObject& one) {
-            return nb::make_tuple(nb::type<StructureObject>(), columns(one));
+        .def("__iter__", [](const StructureObject& self) { return nb::iter(columns(self)); })
+        .def("__reduce__", [](const StructureObject& self) {
+            return nb::make_tuple(nb::type<StructureObject>(), columns(self));
         });
-    m.def("quantise", &py_quantise, "slopes"_a, "subsample"_a, "weight"_array.none(),
-          "weight_facts"_a, "rows"_array.none(), "lift"_array.none(), "mu"_a, "floor"_a, "sigma"_a,
-          "largest"_a, "newton"_a, "seed"_a, "step"_a, "packed"_array, "n_threads"_a);
-    m.def("draw_rows", &py_draw_rows, "slopes"_a, "subsample"_a, "weight"_array.none(),
-          "weight_facts"_a, "sigma"_a, "range"_a, "n"_a, "seed"_a, "step"_a, "n_threads"_a);
-    m.def("search", &py_search, "workspace"_a, "code_rows"_array, "n_codes"_array, "kinds"_array,
-          "packed"_array, "rows"_array.none(), "max_depth"_a, "l2"_a, "random_strength"_a, "seed"_a,
-          "step"_a, "n_threads"_a);
-    nb::class_<RowsObject>(m, "Rows").def(nb::init<In<uint8_t, 2>, In<uint8_t, 2>, In<int32_t, 1>,
-                                                   In<uint8_t, 1>, MaybeVector, WeightFacts>(),
-                                          "code_columns"_array, "code_rows"_array, "n_codes"_array,
-                                          "kinds"_array, "weight"_array.none(), "weight_facts"_a);
-    m.def("grow", &py_grow, "workspace"_a, "rows"_a, "slopes"_a, "subsample"_a, "sigma"_a,
-          "largest"_a, "newton"_a, "range"_a, "n_structure_rows"_a, "n_structure_outputs"_a.none(),
-          "max_depth"_a, "l2"_a, "random_strength"_a, "seed"_a, "step"_a, "n_threads"_a);
+    nb::class_<SamplePlan>(m, "SamplePlan")
+        .def(
+            "__init__",
+            [](SamplePlan* self, int64_t n_rows, int64_t n_outputs, bool newton) {
+                new (self) SamplePlan(plan_of(n_rows, n_outputs, newton));
+            },
+            "n_rows"_a, "n_outputs"_a, "newton"_a);
+    nb::class_<SampleObject>(m, "Sample")
+        .def(nb::init<>())
+        .def("draw", &SampleObject::draw, "shard"_a, "slopes"_a, "plan"_a, "noise"_a, "subsample"_a,
+             "bounds"_a, "draws"_a)
+        .def("begin", &SampleObject::begin, "shard"_a, "slopes"_a, "plan"_a, "noise"_a,
+             "subsample"_a, "bounds"_a, "draws"_a)
+        .def("pilot", [](const SampleObject& self) { return owned(py_pilot(self)); })
+        .def("draw_part", &py_draw_part, "pilot"_array)
+        .def(
+            "squares",
+            [](SampleObject& self, int64_t before, int64_t n_in_all) {
+                return owned(py_squares(self, before, n_in_all));
+            },
+            "before"_a, "n_in_all"_a)
+        .def("pack", &py_pack, "squares"_array)
+        .def("join", &py_join, "parts"_a)
+        .def_rw("bundles", &SampleObject::bundles, nb::arg().none())
+        .def_rw("time", &SampleObject::time)
+        .def_prop_ro("n_table_rows",
+                     [](const SampleObject& self) { return self.sample.n_table_rows(); })
+        .def_prop_ro("seed", [](const SampleObject& self) { return self.sample.seed(); })
+        .def_prop_ro("step", [](const SampleObject& self) { return self.sample.step(); })
+        .def_prop_ro("n_rows", [](const SampleObject& self) { return self.sample.n_rows(); });
+    nb::class_<SearchObject>(m, "GreedySearch")
+        .def(nb::init<int, double, int>(), "max_depth"_a, "l2"_a, "n_threads"_a)
+        .def("run", &SearchObject::run, "sample"_a, "random_strength"_a);
 }
 
 }  // namespace sglb::bindings

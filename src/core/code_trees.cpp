@@ -44,28 +44,99 @@ void leaf_indices(const uint8_t* columns, int64_t n_rows, const Split* splits, i
     }
 }
 
-std::vector<double> with_offset(const double* values, int64_t n_leaves, int64_t n_outputs,
-                                double shrink, const double* offset) {
-    std::vector<double> steps(values, values + n_leaves * n_outputs);
-    for (int64_t j = 0; j < n_leaves; ++j)
-        for (int64_t k = 0; k < n_outputs; ++k)
-            steps[static_cast<size_t>(j * n_outputs + k)] += (1.0 - shrink) * offset[k];
-    return steps;
-}
+namespace {
 
-void add_tree(const uint8_t* columns, int64_t n_rows, int64_t n_outputs, const Split* splits,
-              int depth, const double* values, double shrink, const double* offset, double* raw,
-              int n_threads) {
-    const std::vector<double> steps =
-        with_offset(values, int64_t{1} << depth, n_outputs, shrink, offset);
-    parallel_rows(n_rows, n_threads, [&](int64_t begin, int64_t end) {
+// Moves the state of some rows whose leaves are known.
+class Mover {
+  public:
+    explicit Mover(const Step& step) : step_(step), size_(step.transition.size) {
+        const int64_t n_leaves = int64_t{1} << step.depth, n_outputs = step.n_outputs;
+        const Transition& by = step.transition;
+        // Raw scores hold the offset, which never moves. With e the first unit vector,
+        //
+        //     C (raw e - offset e) + offset e + b value = C raw e + (b value + (e - C e) offset)
+        //
+        // in the first column; the brackets of all leaves are computed once.
+        added_.resize(static_cast<size_t>(size_ * n_leaves * n_outputs));
+        for (int64_t i = 0; i < size_; ++i) {
+            const double kept = (i == 0 ? 1.0 : 0.0) - by.C[static_cast<size_t>(i * size_)];
+            const double gain = by.b[static_cast<size_t>(i)];
+            double* added = added_.data() + i * n_leaves * n_outputs;
+            for (int64_t j = 0; j < n_leaves; ++j)
+                for (int64_t k = 0; k < n_outputs; ++k)
+                    added[j * n_outputs + k] =
+                        gain * step.values[j * n_outputs + k] + kept * step.offset[k];
+        }
+    }
+
+    // Rows begin .. begin + n.
+    template <class Index>
+    void run(const Index* index, int64_t begin, int64_t n, double* state) const {
+        for (int64_t k = 0; k < step_.n_outputs; ++k)
+            if (size_ == 1)
+                move_one(index, n, k, state + k * step_.n_rows + begin);
+            else
+                move_all(index, n, k, state + k * step_.n_rows + begin);
+    }
+
+  private:
+    template <class Index>
+    void move_one(const Index* index, int64_t n, int64_t k, double* raw) const {
+        const double shrink = step_.transition.C[0];
+        const double* added = added_.data() + k;
+        for (int64_t i = 0; i < n; ++i)
+            raw[i] = shrink * raw[i] + added[index[i] * step_.n_outputs];
+    }
+
+    template <class Index>
+    void move_all(const Index* index, int64_t n, int64_t k, double* raw) const {
+        const int64_t part = step_.n_outputs * step_.n_rows;
+        const int64_t n_values = (int64_t{1} << step_.depth) * step_.n_outputs;
+        std::vector<double> moved(static_cast<size_t>(size_));
+        for (int64_t row = 0; row < n; ++row) {
+            for (int64_t i = 0; i < size_; ++i) {
+                double sum = 0.0;
+                for (int64_t j = 0; j < size_; ++j)
+                    sum += step_.transition.C[static_cast<size_t>(i * size_ + j)] *
+                           raw[j * part + row];
+                moved[static_cast<size_t>(i)] =
+                    sum +
+                    added_[static_cast<size_t>(i * n_values + index[row] * step_.n_outputs + k)];
+            }
+            for (int64_t i = 0; i < size_; ++i) raw[i * part + row] = moved[static_cast<size_t>(i)];
+        }
+    }
+
+    const Step& step_;
+    int64_t size_;
+    std::vector<double> added_;  // [size * 2^depth * n_outputs]
+};
+
+}  // namespace
+
+void advance(const uint8_t* columns, const Step& step, double* state, int n_threads) {
+    const Mover mover(step);
+    parallel_rows(step.n_rows, n_threads, [&](int64_t begin, int64_t end) {
         uint16_t index[tile];
         for (int64_t at = begin; at < end; at += tile) {
             const int64_t n = std::min(tile, end - at);
-            leaf_indices(columns, n_rows, splits, depth, at, at + n, index);
-            for (int64_t k = 0; k < n_outputs; ++k)
-                add_values(index, n, steps.data() + k, n_outputs, shrink, raw + k * n_rows + at);
+            leaf_indices(columns, step.n_rows, step.splits, step.depth, at, at + n, index);
+            mover.run(index, at, n, state);
         }
+    });
+}
+
+void advance(const uint8_t* columns, const Step& step, const Workspace& workspace, double* state,
+             int n_threads) {
+    if (workspace.depth != step.depth ||
+        !std::equal(step.splits, step.splits + step.depth, workspace.splits))
+        return advance(columns, step, state, n_threads);
+    const Mover mover(step);
+    parallel_rows(step.n_rows, n_threads, [&](int64_t begin, int64_t end) {
+        if (step.depth <= byte_depth)
+            mover.run(workspace.leaf8.data() + begin, begin, end - begin, state);
+        else
+            mover.run(workspace.leaf16.data() + begin, begin, end - begin, state);
     });
 }
 

@@ -1,10 +1,11 @@
-// Trees at the codes of training rows.
+// Trees at the codes of training rows, and the step of the chain's state there.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
 #include "split.h"
+#include "workspace.h"
 
 namespace sglb {
 
@@ -16,24 +17,28 @@ void leaf_indices(const uint8_t* columns, int64_t n_rows, const Split* splits, i
 void leaf_indices(const uint8_t* columns, int64_t n_rows, const Split* splits, int depth,
                   int64_t begin, int64_t end, uint16_t* index);
 
-// Raw scores hold the offset, which is never shrunk:
-//
-//     shrink (raw - offset) + offset + value = shrink raw + (value + (1 - shrink) offset)
-//
-// `with_offset` gives the brackets of all leaves, `add_values` does the rest for n rows.
-std::vector<double> with_offset(const double* values, int64_t n_leaves, int64_t n_outputs,
-                                double shrink, const double* offset);
+// How a state moves: S <- C S + b (x) tree, with S [size * n_outputs * n_rows]. The model is S[0].
+struct Transition {
+    int64_t size = 1;
+    std::vector<double> C = {1.0};  // [size * size]
+    std::vector<double> b = {1.0};  // [size]
+};
 
-template <class Index>
-void add_values(const Index* index, int64_t n, const double* values, int64_t stride, double shrink,
-                double* raw) {
-    for (int64_t i = 0; i < n; ++i) raw[i] = shrink * raw[i] + values[index[i] * stride];
-}
+struct Step {
+    const Split* splits;
+    int depth;
+    const double* values;  // [2^depth * n_outputs]
+    const Transition& transition;
+    const double* offset;  // [n_outputs], the part of the raw scores that never moves
+    int64_t n_outputs, n_rows;
+};
 
-// raw <- shrink * (raw - offset) + offset + values[leaf] on codes: IN/OUT raw
-// [n_outputs * n_rows].
-void add_tree(const uint8_t* columns, int64_t n_rows, int64_t n_outputs, const Split* splits,
-              int depth, const double* values, double shrink, const double* offset, double* raw,
-              int n_threads);
+// Takes a step: IN/OUT state [size * n_outputs * n_rows], whose first part holds raw scores,
+// offset + S[0].
+void advance(const uint8_t* columns, const Step& step, double* state, int n_threads);
+
+// The same where the workspace may know the leaves of the rows already.
+void advance(const uint8_t* columns, const Step& step, const Workspace& workspace, double* state,
+             int n_threads);
 
 }  // namespace sglb

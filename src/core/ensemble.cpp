@@ -27,6 +27,7 @@ struct Predictor::Scratch {
     AlignedVector<uint8_t> codes;  // column-major, columns `stride` apart
     // Sums of a stretch, the state they lead to and that with the offset, [n_outputs * tile].
     AlignedVector<double> sums, state, scores;
+    std::vector<double> before;  // the state before, if it has several parts
 
     Scratch(const TreeSums& trees, int64_t n_rows)
         : stride(trees.stride(n_rows)),
@@ -41,9 +42,10 @@ struct Predictor::Scratch {
 Predictor::Predictor(const double* thresholds, const int32_t* n_thresholds, int64_t n_features,
                      int64_t width, const Trees& trees, const States& states)
     : n_features_(n_features),
+      size_(states.size),
       ends_(states.ends, states.ends + states.n_states),
-      factors_(states.factors, states.factors + states.n_states),
-      offset_(states.offset, states.offset + trees.n_outputs),
+      factors_(states.factors, states.factors + states.n_states * states.size * states.size),
+      offset_(states.offset, states.offset + trees.n_outputs / states.size),
       sums_(trees, n_features, ends_),
       encoder_(thresholds, n_thresholds, width, sums_.features()) {}
 
@@ -53,13 +55,32 @@ void Predictor::each_state(Scratch& scratch, int64_t n, int64_t begin, Taker& ta
     std::fill(scratch.state.begin(), scratch.state.end(), 0.0);
     for (int64_t s = 0; s < n_states(); ++s) {
         sums_.find(s, scratch.codes.data(), scratch.stride, n, scratch.sums.data());
+        if (size_ > 1) follow_parts(scratch, s, n);
         for (int64_t k = 0; k < n_outputs(); ++k)
-            follow(factors_[static_cast<size_t>(s)], sums_.unit(s, k),
-                   offset_[static_cast<size_t>(k)], n, scratch.sums.data() + k * tile,
-                   scratch.state.data() + k * tile,
+            follow(size_ > 1 ? 1.0 : factors_[static_cast<size_t>(s)],
+                   size_ > 1 ? 0.0 : sums_.unit(s, k), offset_[static_cast<size_t>(k)], n,
+                   scratch.sums.data() + k * tile, scratch.state.data() + k * tile,
                    taker.place(s, k, begin, scratch.scores.data()));
         taker.take(s, begin, n, scratch.scores.data());
     }
+}
+
+// The next state where it has several parts.
+void Predictor::follow_parts(Scratch& scratch, int64_t s, int64_t n) const {
+    scratch.before.assign(scratch.state.begin(), scratch.state.end());
+    const double* factor = factors_.data() + s * size_ * size_;
+    for (int64_t i = 0; i < size_; ++i)
+        for (int64_t k = 0; k < n_outputs(); ++k) {
+            const int64_t to = i * n_outputs() + k;
+            for (int64_t row = 0; row < n; ++row) {
+                double next =
+                    sums_.unit(s, to) * scratch.sums[static_cast<size_t>(to * tile + row)];
+                for (int64_t j = 0; j < size_; ++j)
+                    next += factor[i * size_ + j] *
+                            scratch.before[static_cast<size_t>((j * n_outputs() + k) * tile + row)];
+                scratch.state[static_cast<size_t>(to * tile + row)] = next;
+            }
+        }
 }
 
 // make() gives what takes the states of the rows of a tile and finishes them.

@@ -3,10 +3,11 @@
 //
 // Trees are read once for any number of states. State s follows from the one before it,
 //
-//     f_s = factor_s f_{s-1} + sum over trees ends_{s-1} <= t < ends_s of values_t[leaf],
+//     S_s = factor_s S_{s-1} + sum over trees ends_{s-1} <= t < ends_s of values_t[leaf],
 //
-// factor_s being the product of the shrink factors in between, and the values being weighted as
-// they are at the end of their stretch of trees.
+// factor_s being the product of the transitions' matrices in between, and the values being weighted
+// as they are at the end of their stretch of trees. A state has `size` parts, each with all
+// outputs; the first is the model.
 //
 // The chain itself rounds at every step, prediction rounds leaf values to a unit and adds them up
 // exactly (tree_sums.h). The last of n steps, read as one stretch, is predicted within
@@ -31,7 +32,8 @@ namespace sglb {
 struct States {
     int64_t n_states;
     const int64_t* ends;    // [n_states], never falling
-    const double* factors;  // [n_states]
+    int64_t size;           // parts of a state
+    const double* factors;  // [n_states * size * size]
     const double* offset;   // [n_outputs], added to every state
 };
 
@@ -39,11 +41,12 @@ struct States {
 // thresholds [n_features * width].
 class Predictor {
   public:
+    // The outputs of the trees are those of all parts of the state, part after part.
     Predictor(const double* thresholds, const int32_t* n_thresholds, int64_t n_features,
               int64_t width, const Trees& trees, const States& states);
 
     int64_t n_features() const { return n_features_; }
-    int64_t n_outputs() const { return sums_.n_outputs(); }
+    int64_t n_outputs() const { return static_cast<int64_t>(offset_.size()); }
     int64_t n_states() const { return static_cast<int64_t>(ends_.size()); }
 
     // OUT out [n_states * n_outputs * n_rows], raw scores.
@@ -65,7 +68,8 @@ class Predictor {
     template <class Sums>
     void together(const Table& x, const Link& link, const typename Sums::Out& out,
                   int n_threads) const;
-    int64_t n_features_;
+    void follow_parts(Scratch& scratch, int64_t s, int64_t n) const;
+    int64_t n_features_, size_;
     std::vector<int64_t> ends_;
     std::vector<double> factors_, offset_;
     TreeSums sums_;

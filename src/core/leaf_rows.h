@@ -4,6 +4,7 @@
 // by leaf. A row never leaves its chunk, so that a thread finds in its cache what it has parted.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 

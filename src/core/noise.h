@@ -25,6 +25,7 @@ enum class Role : uint32_t {
     test = 7,         // free for tests
     thresholds = 8,   // rows that thresholds are found on
     outputs = 9,      // outputs of a structure search, by output
+    fold = 10,        // folds of rows in cross-validation, by row
 };
 
 using Words = std::array<uint32_t, 4>;

@@ -13,8 +13,14 @@
 
 namespace sglb {
 
-// OUT outputs, increasing: n of them, fewer than there are. Looks at no more than 1,024 rows.
-void draw_outputs(const QuantiseInput& input, const Scales& scales, int64_t n,
+// OUT squares [n_outputs]: sums of squared packed gradients over at most 1,024 evenly spaced
+// structure rows of all shards, those of this one standing behind `before` others. Integers below
+// 2^62, because sums of packed gradients are below 2^31: those of shards add up exactly.
+void output_squares(const QuantiseInput& input, const Scales& scales, int64_t before,
+                    int64_t* squares);
+
+// OUT outputs, increasing: n of them, fewer than there are.
+void draw_outputs(const std::vector<int64_t>& squares, uint64_t seed, uint32_t step, int64_t n,
                   std::vector<int32_t>& outputs);
 
 }  // namespace sglb

@@ -28,14 +28,15 @@ SGLB_KERNEL void draw(const Drawn& words, int64_t n, float* zeta, float* offset)
     }
 }
 
-void draw_each(const Stream& stream, const uint32_t* rows, int64_t n, float* zeta, float* offset) {
+void draw_each(const Stream& stream, const uint32_t* numbers, int64_t n, float* zeta,
+               float* offset) {
     Drawn drawn;
     uint32_t counters[tile], odd[tile];
-    for (int64_t i = 0; i < n; ++i) counters[i] = rows[i] >> 1;
+    for (int64_t i = 0; i < n; ++i) counters[i] = numbers[i] >> 1;
     gather_words(stream, counters, n, {drawn.radius, drawn.angle, drawn.rest, odd});
     for (int64_t i = 0; i < n; ++i) {
-        drawn.angle[i] -= rows[i] << 31 >> 1;
-        drawn.rest[i] = rows[i] & 1 ? odd[i] : drawn.rest[i];
+        drawn.angle[i] -= numbers[i] << 31 >> 1;
+        drawn.rest[i] = numbers[i] & 1 ? odd[i] : drawn.rest[i];
     }
     draw(drawn, n, zeta, offset);
 }
@@ -66,7 +67,8 @@ SGLB_INLINE uint64_t to_integer(double x) {
 }
 
 // value[i] is the noisy gradient of a row of unit weight, weight[i] its weight in units times its
-// lift, mass[i] its scaled mass. Whole weights multiply a rounded gradient, as repetition would.
+// inverse probability, mass[i] its scaled mass. Whole weights multiply a rounded gradient, as
+// repetition would.
 SGLB_KERNEL void pack_fine(const double* value, const double* weight, const double* mass, int64_t n,
                            double scale, int64_t* packed) {
     for (int64_t i = 0; i < n; ++i) {
@@ -94,9 +96,9 @@ SGLB_KERNEL void masses(const double* weight, int64_t n, double scale, double* m
 SGLB_KERNEL void newton_masses(const double* weight, const double* hessian, int64_t n, double scale,
                                bool fine, double* mass) {
     for (int64_t i = 0; i < n; ++i) {
-        const double bend = maximum(0.0, hessian[i]) * scale;
-        const double rounded = maximum(1.0, (bend + round_magic) - round_magic);
-        mass[i] = weight[i] > 0.0 ? maximum(1.0, weight[i] * (fine ? rounded : bend)) : 0.0;
+        const double curvature = maximum(0.0, hessian[i]) * scale;
+        const double rounded = maximum(1.0, (curvature + round_magic) - round_magic);
+        mass[i] = weight[i] > 0.0 ? maximum(1.0, weight[i] * (fine ? rounded : curvature)) : 0.0;
     }
 }
 
@@ -123,39 +125,40 @@ double power_of_two(double x) {
 }  // namespace
 
 Scales quantise_scales(const QuantiseInput& in) {
-    const auto n = static_cast<double>(std::max<int64_t>(in.rows.n, 1));
+    const auto n = static_cast<double>(std::max<int64_t>(in.rows.n_in_all, 1));
     const double unit = in.weights.weight ? in.weights.unit : 1.0;
     const double heaviest = in.weights.weight ? in.weights.largest : 1.0;
     const double total = in.weights.weight ? in.weights.total : n;
-    const double bend = in.newton ? in.largest_hessian : 1.0;
+    const double curvature = in.newton ? in.bounds.hessian : 1.0;
     // Rounding may add one per row and, where fine, half a unit of weight: W < 2^12 there.
     const double room = 2147483647.0 - n - 4096.0;
-    const double noise = in.sigma / std::sqrt(unit) * largest_normal;
-    if (in.rows.lift) {
-        // A row that is not sure to be drawn has lift * sqrt((w g)^2 + w s^2 + (w floor)^2) = mu, s
-        // being the noise of weight 1. That bounds each part; a row that is sure has lift 1.
-        const double s = in.sigma / std::sqrt(unit);
+    const double noise = in.noise / std::sqrt(unit) * largest_normal;
+    if (in.rows.inverse_probability) {
+        // A row that is not sure to be drawn has its inverse probability * sqrt((w g)^2 + w s^2 +
+        // (w floor)^2) = mu, s being the noise of weight 1. That bounds each part; a row that is
+        // sure has 1.
+        const double s = in.noise / std::sqrt(unit);
         const double least = std::sqrt(in.rows.floor * in.rows.floor + s * s / heaviest);
         const double noise_share = in.weights.weight ? 1.0 : s > 0.0 ? s / least : 0.0;
         const double row =
-            std::max(heaviest * in.largest_gradient, in.rows.mu) +
+            std::max(heaviest * in.bounds.gradient, in.rows.mu) +
             std::max(std::sqrt(heaviest) * s, noise_share * in.rows.mu) * largest_normal;
-        const double mass = bend * std::max(heaviest, in.rows.mu / least);
+        const double mass = curvature * std::max(heaviest, in.rows.mu / least);
         return {row > 0.0 ? power_of_two(std::min(most / row, room / (n * row))) : 0.0,
                 mass > 0.0 ? power_of_two(std::min(most / mass, room / (n * mass))) : 0.0, unit,
                 false};
     }
     // sum |w g + noise sqrt(w)| <= W g + noise sqrt(n W), in units of weight.
-    const double sum = total * in.largest_gradient + noise * std::sqrt(n * total);
-    const double row = in.largest_gradient + noise;
+    const double sum = total * in.bounds.gradient + noise * std::sqrt(n * total);
+    const double row = in.bounds.gradient + noise;
     const double fine_scale = row > 0.0 ? power_of_two(most / row) : 0.0;
     const double scale = sum > 0.0 ? std::min(fine_scale, power_of_two(room / sum)) : 0.0;
     double mass_scale = 1.0;
     if (in.newton || in.weights.weight) {
-        const double largest = in.newton ? bend : heaviest;
-        mass_scale =
-            bend > 0.0 ? std::min(power_of_two(room / (total * bend)), power_of_two(most / largest))
-                       : 0.0;
+        const double largest = in.newton ? curvature : heaviest;
+        mass_scale = curvature > 0.0 ? std::min(power_of_two(room / (total * curvature)),
+                                                power_of_two(most / largest))
+                                     : 0.0;
     }
     return {scale, mass_scale, unit, scale == fine_scale};
 }
@@ -168,10 +171,10 @@ class Tile {
     Tile(const QuantiseInput& input, const Scales& scales)
         : in_(input),
           scales_(scales),
-          noise_(input.sigma / std::sqrt(scales.unit)),
+          noise_(input.noise / std::sqrt(scales.unit)),
           gradients_(input.slopes, tile) {
         std::fill_n(weight_, tile, 1.0);
-        std::fill_n(lifted_, tile, 1.0);
+        std::fill_n(counted_, tile, 1.0);
         std::fill_n(mass_, tile, 1.0);
     }
 
@@ -179,19 +182,24 @@ class Tile {
     void run(int64_t begin, int64_t n, int64_t* packed, int64_t stride) {
         const uint32_t* rows = in_.rows.rows ? in_.rows.rows + begin : nullptr;
         if (rows)
-            gradients_.gather(in_.sample, rows, n);
+            gradients_.gather(in_.subsample, rows, n);
         else
-            gradients_.fill(in_.sample, begin, n);
+            gradients_.fill(in_.subsample, begin, n);
         weigh(rows, begin, n);
+        const int64_t begin_number = in_.slopes.numbers.of(begin);
+        if (rows || begin_number % 2)
+            for (int64_t i = 0; i < n; ++i)
+                numbers_[i] =
+                    static_cast<uint32_t>(in_.slopes.numbers.of(rows ? rows[i] : begin + i));
         for (int64_t j = 0; j < in_.n_words(); ++j) {
             const int64_t k = in_.outputs.empty() ? j : in_.outputs[static_cast<size_t>(j)];
             const double* value = gradients_.gradient(k);
             if (noise_ > 0.0 || !scales_.fine) {
                 const Stream stream{in_.seed, in_.step, Role::structure, static_cast<uint32_t>(k)};
-                if (rows)
-                    draw_each(stream, rows, n, zeta_, offset_);
+                if (rows || begin_number % 2)
+                    draw_each(stream, numbers_, n, zeta_, offset_);
                 else
-                    draw_pairs(stream, static_cast<uint32_t>(begin / 2), (n + 1) / 2, zeta_,
+                    draw_pairs(stream, static_cast<uint32_t>(begin_number / 2), (n + 1) / 2, zeta_,
                                offset_);
                 if (in_.weights.weight)
                     perturb(value, zeta_, weight_, n, noise_, value_);
@@ -200,12 +208,13 @@ class Tile {
                 value = value_;
             }
             if (in_.newton)
-                newton_masses(lifted_, gradients_.hessian(k), n, scales_.mass, scales_.fine, mass_);
+                newton_masses(counted_, gradients_.hessian(k), n, scales_.mass, scales_.fine,
+                              mass_);
             int64_t* to = packed + j * stride;
             if (scales_.fine)
-                pack_fine(value, lifted_, mass_, n, scales_.gradient, to);
+                pack_fine(value, counted_, mass_, n, scales_.gradient, to);
             else
-                pack_coarse(value, lifted_, mass_, offset_, n, scales_.gradient, to);
+                pack_coarse(value, counted_, mass_, offset_, n, scales_.gradient, to);
         }
     }
 
@@ -214,20 +223,22 @@ class Tile {
         if (in_.weights.weight) {
             for (int64_t i = 0; i < n; ++i)
                 weight_[i] = in_.weights.weight[rows ? rows[i] : begin + i] / scales_.unit;
-            std::copy_n(weight_, n, lifted_);
+            std::copy_n(weight_, n, counted_);
         }
-        if (in_.rows.lift)
-            for (int64_t i = 0; i < n; ++i) lifted_[i] = weight_[i] * in_.rows.lift[begin + i];
-        if (!in_.newton && (in_.weights.weight || in_.rows.lift))
-            masses(lifted_, n, scales_.mass, mass_);
+        if (in_.rows.inverse_probability)
+            for (int64_t i = 0; i < n; ++i)
+                counted_[i] = weight_[i] * in_.rows.inverse_probability[begin + i];
+        if (!in_.newton && (in_.weights.weight || in_.rows.inverse_probability))
+            masses(counted_, n, scales_.mass, mass_);
     }
 
     const QuantiseInput& in_;
     const Scales& scales_;
     double noise_;
     SlopeTile gradients_;
+    uint32_t numbers_[tile];  // of the rows in the whole table
     float zeta_[tile], offset_[tile];
-    double value_[tile], weight_[tile], lifted_[tile], mass_[tile];
+    double value_[tile], weight_[tile], counted_[tile], mass_[tile];
 };
 
 }  // namespace

@@ -8,16 +8,17 @@
 #include <cstdint>
 #include <span>
 
-#include "sample.h"
+#include "row_draw.h"
 #include "slopes.h"
 
 namespace sglb {
 
 // The rows of a structure search: all, or those of a draw.
 struct StructureRows {
-    const uint32_t* rows = nullptr;  // [n] or null for 0 .. n - 1
-    const double* lift = nullptr;    // [n] how many rows each stands for, or null for one each
+    const uint32_t* rows = nullptr;               // [n] or null for 0 .. n - 1
+    const double* inverse_probability = nullptr;  // [n] rows that each stands for, or null for one
     int64_t n = 0;
+    int64_t n_in_all = 0;          // of all shards
     double mu = 1.0, floor = 1.0;  // of the draw
 };
 
@@ -32,12 +33,12 @@ struct Scales {
 // How gradients become words.
 struct QuantiseInput {
     Slopes slopes;
-    Sample sample;
+    Subsample subsample;
     Weights weights;
     StructureRows rows;
-    double sigma;  // standard deviation of the noise on a gradient of weight 1
-    double largest_gradient, largest_hessian;  // bound |g| and h
-    bool newton;                               // mass from second derivatives
+    double noise;  // standard deviation of the noise on a gradient of weight 1
+    SlopeBounds bounds;
+    bool newton;  // mass from second derivatives
     uint64_t seed;
     uint32_t step;
     std::span<const int32_t> outputs = {};  // those wanted, increasing; all if there are none

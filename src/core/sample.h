@@ -1,73 +1,85 @@
-// The rows that a structure is searched on.
+// The sample that the structure of a tree is searched on: rows and outputs, drawn, with noisy
+// gradients as integers.
 //
-// Rows that matter more are drawn more often and count for less when they are: row i is there with
-// chance p_i = min(1, a_i / mu) and then stands for 1 / p_i rows, so sums over the drawn rows are
-// unbiased. a_i = w_i sqrt(|g_i|^2 + noise + floor^2) is what the row may add to a sum: its
-// gradient, the standard deviation of its noise, and a floor, the mean |g|, that keeps the weights
-// 1 / p small. Where there are many rows, only some are looked at: one from each of 2 n equal
-// stretches, n being the rows wanted.
+// A shard draws its part of the sample where its rows are. What concerns all shards is in numbers
+// that add up: the pilot, the count of rows, squares by output. So the sample does not depend on
+// how the rows are dealt to shards, and the search needs nothing but the sample.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include "noise.h"
-#include "slopes.h"
+#include "quantise.h"
+#include "row_draw.h"
+#include "search.h"
 
 namespace sglb {
 
-// Length of a stretch as a 32.32 fixed-point number. Needs n <= n_rows < 2^31.
-inline uint64_t stretch_length(uint64_t n, uint64_t n_rows) { return (n_rows << 32) / n; }
-
-// The row at a random point of stretch k; never falls as k grows. Every row has the same chance,
-// also where a stretch ends within a row, which its neighbour may then draw once more.
-SGLB_INLINE uint64_t stretch_point(uint64_t word, uint64_t k, uint64_t length) {
-    const uint64_t point = (length >> 32) * word + ((length & 0xffffffff) * word >> 32);
-    return (k * length + point) >> 32;
-}
-SGLB_INLINE uint64_t stretch_row(const Stream& stream, uint64_t k, uint64_t length) {
-    return stretch_point(words_at(stream, k)[0], k, length);
-}
-
-// Weights of rows; without any, each row has weight 1.
-struct Weights {
-    const double* weight = nullptr;  // [n_rows] or null
-    double unit = 1.0;               // weight of an ordinary row: 1 for multiplicities
-    double largest = 1.0;            // in units
-    double total = 0.0;              // in units
+// How large a sample is wanted, of all shards together.
+struct SamplePlan {
+    int64_t n_rows, n_outputs;
+    bool newton;  // scores G^2 / (H + l2) instead of G^2 / (W + l2)
 };
 
-// Sum of squared weights / sum of weights: rows of this weight, as many, know as much.
-double typical_weight(const Weights& weights, int64_t n_rows);
-
-struct DrawInput {
+struct SampleInput {
+    Codes codes;
     Slopes slopes;
-    Sample sample;
+    Subsample subsample;
     Weights weights;
-    double sigma;        // standard deviation of the noise on a gradient of weight 1
-    int64_t begin, end;  // rows to draw from
-    int64_t n;           // rows wanted, fewer than there are
+    double noise;  // standard deviation of the noise on a gradient of weight 1
+    SlopeBounds bounds;
+    SamplePlan plan;
     uint64_t seed;
     uint32_t step;
 };
 
-// Drawn rows, never falling, and how many rows each stands for.
-struct Draw {
-    std::vector<uint32_t> rows;
-    std::vector<double> lift;
-    // All rows were looked at: `lift` has all of them, 0 for those that were not drawn. Then
-    // nothing needs to be moved together, which costs as much as it saves.
-    bool dense = false;
-    double mu = 1.0, floor = 1.0;  // in units of weight times gradient, and of gradient
-    double share = 1.0;            // of the rows that were looked at
-    // Scratch of the drawing.
-    std::vector<uint32_t> found;
-    std::vector<double> found_lift;
-    std::vector<int64_t> counts;
-};
+class Sample {
+  public:
+    // Starts to draw a sample.
+    void begin(const SampleInput& input);
+    // All that follows, where one shard holds all rows.
+    void finish(int n_threads);
 
-// About n rows: mu, from a sample, is off by about 2 %, and for a given mu the number varies as
-// that of a Poisson process does, or less.
-void draw_rows(const DrawInput& input, Draw& draw, int n_threads);
+    // The same in stages. If `needs_pilot`: the pilot of this shard.
+    bool needs_pilot() const;
+    void look(Pilot& pilot) const { pilot_rows(draw_input(), pilot); }
+    // From the pilots of all shards, added up, the rows; how many there are here.
+    int64_t draw_part(const Pilot& pilot, int n_threads);
+    // From the number of rows in all shards and in those before this one: squares by output.
+    void count(int64_t before, int64_t n_in_all);
+    std::vector<int64_t> squares() const;
+    bool needs_squares() const { return in_.plan.n_outputs < in_.slopes.n_outputs; }
+    // From the squares of all shards, added up: the words.
+    void pack(const std::vector<int64_t>& squares, int n_threads);
+
+    // The parts of all shards, in their order, with the codes of their rows.
+    void join(const std::vector<const Sample*>& parts);
+
+    // What is searched; l2 is in units of weight.
+    SearchInput search_input(SearchRule rule) const;
+
+    int64_t n_rows() const {
+        return all_rows() ? rows_.n : static_cast<int64_t>(draw_.rows.size());
+    }
+    int64_t n_outputs() const { return n_words_; }
+    int64_t n_table_rows() const { return in_.slopes.numbers.n_in_all; }
+    uint64_t seed() const { return in_.seed; }
+    uint32_t step() const { return in_.step; }
+
+  private:
+    int64_t draw_all();
+    DrawInput draw_input() const;
+    QuantiseInput quantise_input() const;
+    bool all_rows() const { return !rows_.rows && !draw_.dense; }
+
+    SampleInput in_{};
+    Draw draw_;
+    StructureRows rows_;
+    Scales scales_{};
+    std::vector<int32_t> outputs_;
+    std::vector<int64_t> words_;  // [n_words * rows of rows_]
+    int64_t n_words_ = 1, before_ = 0;
+    std::vector<uint8_t> codes_;  // of a joined sample
+};
 
 }  // namespace sglb

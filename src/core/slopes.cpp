@@ -8,7 +8,7 @@ namespace sglb {
 
 SlopeTile::SlopeTile(const Slopes& slopes, int64_t rows) : slopes_(slopes), rows_(rows) {}
 
-void SlopeTile::fill(const Sample& sample, int64_t begin, int64_t n) {
+void SlopeTile::fill(const Subsample& sample, int64_t begin, int64_t n) {
     if (slopes_.gradient && !(sample.rate < 1.0)) {
         gradient_at_ = slopes_.gradient + begin;
         hessian_at_ = slopes_.hessian ? slopes_.hessian + begin : nullptr;
@@ -22,15 +22,15 @@ void SlopeTile::fill(const Sample& sample, int64_t begin, int64_t n) {
         std::copy_n(slopes_.gradient + at, n, gradient_.data() + k * rows_);
         if (slopes_.hessian) std::copy_n(slopes_.hessian + at, n, hessian_.data() + k * rows_);
     }
-    keep(sample, [begin](int64_t i) { return static_cast<uint64_t>(begin + i); }, n);
+    keep(sample, [begin](int64_t i) { return begin + i; }, n);
 }
 
-void SlopeTile::evaluate(const Sample& sample, int64_t begin, int64_t n, const double* raw,
+void SlopeTile::evaluate(const Subsample& sample, int64_t begin, int64_t n, const double* raw,
                          int64_t raw_stride) {
     own();
     slopes_.loss.run({n, raw_stride, rows_, slopes_.n_outputs, slopes_.y + begin, raw,
                       gradient_.data(), slopes_.newton ? hessian_.data() : nullptr});
-    keep(sample, [begin](int64_t i) { return static_cast<uint64_t>(begin + i); }, n);
+    keep(sample, [begin](int64_t i) { return begin + i; }, n);
 }
 
 void SlopeTile::own() {
@@ -42,7 +42,7 @@ void SlopeTile::own() {
     stride_ = rows_;
 }
 
-void SlopeTile::gather(const Sample& sample, const uint32_t* rows, int64_t n) {
+void SlopeTile::gather(const Subsample& sample, const uint32_t* rows, int64_t n) {
     own();
     if (slopes_.gradient) {
         for (int64_t k = 0; k < slopes_.n_outputs; ++k)
@@ -64,16 +64,17 @@ void SlopeTile::gather(const Sample& sample, const uint32_t* rows, int64_t n) {
         slopes_.loss.run({n, rows_, rows_, slopes_.n_outputs, y_.data(), raw_.data(),
                           gradient_.data(), slopes_.newton ? hessian_.data() : nullptr});
     }
-    keep(sample, [rows](int64_t i) { return uint64_t{rows[i]}; }, n);
+    keep(sample, [rows](int64_t i) { return int64_t{rows[i]}; }, n);
 }
 
 template <class RowOf>
-void SlopeTile::keep(const Sample& sample, RowOf&& row_of, int64_t n) {
+void SlopeTile::keep(const Subsample& sample, RowOf&& row_of, int64_t n) {
     if (!(sample.rate < 1.0)) return;
     const Stream stream{sample.seed, sample.step, Role::subsample, 0};
     const double scale = 1.0 / sample.rate;
     for (int64_t i = 0; i < n; ++i) {
-        const bool kept = unit(words_at(stream, row_of(i))[0]) < sample.rate;
+        const auto number = static_cast<uint64_t>(slopes_.numbers.of(row_of(i)));
+        const bool kept = unit(words_at(stream, number)[0]) < sample.rate;
         for (int64_t k = 0; k < slopes_.n_outputs; ++k)
             gradient_[static_cast<size_t>(k * rows_ + i)] *= kept ? scale : 0.0;
     }

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "losses.h"
+#include "row_numbers.h"
 
 namespace sglb {
 
@@ -19,10 +20,16 @@ struct Slopes {
     const double* y = nullptr;    // [n_rows]
     const double* raw = nullptr;  // [n_outputs * n_rows]
     bool newton = false;          // second derivatives are wanted too
+    RowNumbers numbers;           // of the rows
+};
+
+// Bounds of |gradient|, as the estimate from a sample of rows has it, and of second derivatives.
+struct SlopeBounds {
+    double gradient = 0.0, hessian = 0.0;
 };
 
 // Rows kept in an unbiased estimate of the gradient: each with probability `rate`, times 1 / rate.
-struct Sample {
+struct Subsample {
     double rate = 1.0;
     uint64_t seed = 0;
     uint32_t step = 0;
@@ -35,26 +42,26 @@ class SlopeTile {
 
     // Slopes of rows begin .. begin + n, or of the rows listed. Second derivatives are not sampled:
     // they are a scale, and a leaf without any would jump.
-    void fill(const Sample& sample, int64_t begin, int64_t n);
+    void fill(const Subsample& sample, int64_t begin, int64_t n);
     // The same of a loss at other raw scores: raw_of(output, i) of row begin + i.
     template <class RawOf>
-    void fill_at(const Sample& sample, int64_t begin, int64_t n, RawOf&& raw_of) {
+    void fill_at(const Subsample& sample, int64_t begin, int64_t n, RawOf&& raw_of) {
         raw_.resize(static_cast<size_t>(rows_ * slopes_.n_outputs));
         for (int64_t k = 0; k < slopes_.n_outputs; ++k)
             for (int64_t i = 0; i < n; ++i) raw_[static_cast<size_t>(k * rows_ + i)] = raw_of(k, i);
         evaluate(sample, begin, n, raw_.data(), rows_);
     }
-    void gather(const Sample& sample, const uint32_t* rows, int64_t n);
+    void gather(const Subsample& sample, const uint32_t* rows, int64_t n);
 
     const double* gradient(int64_t output) const { return gradient_at_ + output * stride_; }
     const double* hessian(int64_t output) const { return hessian_at_ + output * stride_; }
 
   private:
     void own();
-    void evaluate(const Sample& sample, int64_t begin, int64_t n, const double* raw,
+    void evaluate(const Subsample& sample, int64_t begin, int64_t n, const double* raw,
                   int64_t raw_stride);
     template <class RowOf>
-    void keep(const Sample& sample, RowOf&& row_of, int64_t n);
+    void keep(const Subsample& sample, RowOf&& row_of, int64_t n);
 
     const Slopes& slopes_;
     int64_t rows_;

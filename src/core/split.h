@@ -10,6 +10,7 @@ namespace sglb {
 struct Split {
     int32_t feature;
     uint8_t low, high;
+    bool operator==(const Split&) const = default;
 };
 
 inline constexpr int most_depth = 16;

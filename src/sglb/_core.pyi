@@ -4,10 +4,10 @@ Every argument marked OUT is allocated by the caller and filled here; IN/OUT is 
 Arrays must have exactly the dtype and C order stated; nothing is copied or converted. Codes are
 uint8 with 0 for a missing value. `n_threads` changes the time a call takes, never its result.
 
-Shapes: N rows, F features, K outputs, D depth, T trees, S stride of a row of codes (F padded to 4).
+Shapes: N rows, F features, K outputs, D depth, T trees, S states, d parts of a state.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, overload
 
 import numpy as np
@@ -16,11 +16,6 @@ from numpy.typing import NDArray
 Bytes = NDArray[np.uint8]
 Ints = NDArray[np.int32]
 Floats = NDArray[np.float64]
-
-class Workspace:
-    """Scratch memory that one chain reuses from step to step; holds no state between calls."""
-
-    def __init__(self) -> None: ...
 
 class Slopes:
     """Where gradients come from: arrays (K, N), or a built-in loss at the raw scores (K, N), which
@@ -52,12 +47,45 @@ class Slopes:
         Returns the largest absolute gradient, infinity if one is not finite.
         """
 
-class Rows:
-    """The rows a chain learns from: code_columns (F, N), code_rows (N, C padded to 8), n_codes and
-    kinds (C,) of the C columns that are searched, weight (N,), and of the weights the unit and, in
-    it, the largest and the sum.
+class Role:
+    """What noise is drawn for: two roles never share a number."""
 
-    Holds on to the arrays, which must not change any more.
+    STRUCTURE: int
+    LEAF: int
+    SUBSAMPLE: int
+    ROWS: int
+    SCORE: int
+    PERMUTATION: int
+    CHAIN: int
+    TEST: int
+    THRESHOLDS: int
+    OUTPUTS: int
+    FOLD: int
+
+class Draws:
+    """Which numbers of all noise a step uses: those of a seed and the step."""
+
+    def __init__(self, seed: int, step: int) -> None: ...
+    @property
+    def seed(self) -> int: ...
+    @property
+    def step(self) -> int: ...
+
+class Weights:
+    """Weights (N,) of the rows of a shard, or None for 1 each; and of those of all shards the unit
+    and, in it, the largest and the sum, and the typical weight (sum of squares / sum).
+    """
+
+    def __init__(
+        self, weight: Floats | None, unit: float, largest: float, total: float, typical: float
+    ) -> None: ...
+
+class Shard:
+    """Rows of a chain: code_columns (F, N), code_rows (N, C padded to 8), n_codes and kinds (C,) of
+    the C columns that are searched. numbers: that of the first row in the whole table, rows of a
+    copy of the table, copies.
+
+    Holds on to the arrays, which must not change any more, and has scratch memory.
     """
 
     def __init__(
@@ -66,8 +94,9 @@ class Rows:
         code_rows: Bytes,
         n_codes: Ints,
         kinds: Bytes,
-        weight: Floats | None,
-        weight_facts: tuple[float, float, float],
+        weights: Weights,
+        numbers: tuple[int, int, int],
+        n_threads: int,
     ) -> None: ...
 
 class Structure:
@@ -92,9 +121,132 @@ class Structure:
     def highs(self) -> Bytes: ...
     def __iter__(self) -> Iterator[Any]: ...
 
+class SamplePlan:
+    """How many rows and outputs of all shards a structure is searched on; with `newton`, by scores
+    G^2 / (H + l2) instead of G^2 / (W + l2).
+    """
+
+    def __init__(self, n_rows: int, n_outputs: int, newton: bool) -> None: ...
+
+class Sample:
+    """The rows that a structure is searched on, with noisy gradients as integers.
+
+    One shard of all rows draws it by `draw`. Several draw their parts in stages: `begin`; `pilot`;
+    `draw_part` from the sum of the pilots, which returns the number of rows; `squares` from the
+    number of rows in the shards before and in all; `pack` from the sum of the squares; and another
+    sample that has them `join`. bounds: of |gradient| and of the second derivatives.
+    """
+
+    def __init__(self) -> None: ...
+    def draw(
+        self,
+        shard: Shard,
+        slopes: Slopes,
+        plan: SamplePlan,
+        noise: float,
+        subsample: float,
+        bounds: tuple[float, float],
+        draws: Draws,
+    ) -> None: ...
+    def begin(
+        self,
+        shard: Shard,
+        slopes: Slopes,
+        plan: SamplePlan,
+        noise: float,
+        subsample: float,
+        bounds: tuple[float, float],
+        draws: Draws,
+    ) -> None: ...
+    def pilot(self) -> Floats: ...
+    def draw_part(self, pilot: Floats) -> int: ...
+    def squares(self, before: int, n_in_all: int) -> NDArray[np.int64]: ...
+    def pack(self, squares: NDArray[np.int64]) -> None: ...
+    def join(self, parts: Sequence[Sample]) -> None: ...
+    @property
+    def bundles(self) -> object:
+        """How columns that are searched are features, kept for the rule; None if they are."""
+    @bundles.setter
+    def bundles(self, value: object) -> None: ...
+    @property
+    def time(self) -> float:
+        """The chain's time, the sum of its learning rates, kept for the rule."""
+    @time.setter
+    def time(self, value: float) -> None: ...
+    @property
+    def n_table_rows(self) -> int:
+        """Rows of a copy of the table."""
+    @property
+    def n_rows(self) -> int:
+        """Rows of the sample."""
+    @property
+    def seed(self) -> int: ...
+    @property
+    def step(self) -> int: ...
+
+class GreedySearch:
+    """The greedy search for oblivious structures of at most max_depth splits; l2 in weights."""
+
+    def __init__(self, max_depth: int, l2: float, n_threads: int) -> None: ...
+    def run(self, sample: Sample, random_strength: float) -> Structure:
+        """Search on a sample, with noise on the roots of the scores."""
+
+class NewtonPath:
+    """Where several Newton steps in the leaves of a tree have come to, (2^D, K) each: the sum of
+    the steps, 0 before the first; the last one, infinite before the first; the curvature at the
+    first, without l2, per weight. Steps look at one of row_stride lines of 64 rows, others in each
+    tree.
+
+    Holds on to the arrays.
+    """
+
+    def __init__(self, sum: Floats, last: Floats, curvature: Floats, row_stride: int) -> None: ...
+
+class LeafSums:
+    """Sums over the rows of each leaf, in integers: those of shards add up."""
+
+    @overload
+    def __init__(self) -> None: ...
+    @overload
+    def __init__(self, other: LeafSums) -> None: ...
+    def sum(
+        self,
+        shard: Shard,
+        structure: Structure,
+        slopes: Slopes,
+        subsample: float,
+        bounds: tuple[float, float],
+        draws: Draws,
+        path: NewtonPath | None,
+    ) -> None:
+        """Make these the sums of a shard's rows.
+
+        A loss is evaluated where the path has come to; slopes in arrays are those there already.
+        """
+    def add(self, other: LeafSums) -> None:
+        """Add the sums of another shard."""
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Leaves and outputs."""
+
+class LeafRule:
+    """l2 is added to the curvature of a leaf; no Newton step is longer than trust_radius but the
+    only one of a leaf, of which the learning rate leaves half of that.
+    """
+
+    def __init__(self, l2: float, trust_radius: float) -> None: ...
+
+class Transition:
+    """How a state moves, S <- C S + b (x) tree: C (d, d), b (d,)."""
+
+    def __init__(self, C: Floats, b: Floats) -> None: ...
+
 class Trees:
-    """Arrays to keep trees in, a row a tree: features, lows, highs, gains (T, D), depths, shrinks
-    (T,), values (T, 2^D, K). Holds on to the arrays.
+    """Arrays to keep trees in, a row a tree: features, lows, highs, gains (T, D), depths (T,),
+    values (T, 2^D, K), cover (T, 2^D), moves (T, d d + d + 1): C, b and the
+    temperature of the step.
+
+    Holds on to the arrays.
     """
 
     def __init__(
@@ -102,35 +254,44 @@ class Trees:
         features: Ints,
         lows: Bytes,
         highs: Bytes,
-        gains: Floats,
         depths: Ints,
-        shrinks: Floats,
+        gains: Floats,
         values: Floats,
+        cover: Floats,
+        moves: Floats,
     ) -> None: ...
     def write(
-        self, t: int, structure: Structure, values: Floats, gains: Floats, shrink: float
+        self,
+        t: int,
+        structure: Structure,
+        values: Floats,
+        sums: LeafSums | None,
+        first: LeafSums | None,
+        l2: float,
+        transition: Transition,
+        temperature: float,
     ) -> None:
-        """Make row t a tree: values (2^depth, K), gains (depth,)."""
+        """Make row t a tree: values (2^depth, K), cover by its sums, gains by its first ones."""
 
     def structure(self, t: int) -> Structure:
         """Return the splits of row t."""
 
+    def transition(self, t: int) -> Transition:
+        """Return the transition of row t."""
+
 class Predictor:
     """S states of a chain, ready for prediction. Holds on to thresholds.
 
-    State s is factors[s] times the one before it plus the trees from its end to ends[s], values
-    (T, 2^D, K) weighted as they are there; offset (K,) is added to every state.
+    State s is factors[s] (d, d) times the one before it plus the trees from its end to ends[s],
+    weighted by weights (T, d); offset (K,) is added to the first part of every state.
     """
 
     def __init__(
         self,
         thresholds: Floats,
         n_thresholds: Ints,
-        features: Ints,
-        lows: Bytes,
-        highs: Bytes,
-        depths: Ints,
-        values: Floats,
+        trees: Trees,
+        weights: Floats,
         ends: NDArray[np.int64],
         factors: Floats,
         offset: Floats,
@@ -145,16 +306,6 @@ def words(
     seed: int, step: int, role: int, output: int, first: int, out: NDArray[np.uint32]
 ) -> None:
     """Philox4x32-10 words of counters first, first + 1, ...; OUT out (n, 4)."""
-
-def normals(
-    seed: int, step: int, role: int, output: int, first: int, out: Floats, n_threads: int
-) -> None:
-    """Standard normals number first, first + 1, ... of a stream; OUT out (n,)."""
-
-def normals_single(
-    seed: int, step: int, role: int, output: int, first: int, out: NDArray[np.float32]
-) -> None:
-    """The same in single precision, as the search of a structure has them; OUT out (n,)."""
 
 def find_thresholds(
     x: NDArray[Any],
@@ -201,181 +352,48 @@ def cross_entropy(y: Floats, raw: Floats, out: Floats) -> None:
     OUT out (N,).
     """
 
-def evaluate(
-    slopes: Slopes,
-    subsample: float,
-    seed: int,
-    step: int,
-    gradient: Floats,
-    hessian: Floats | None,
-) -> None:
-    """The estimate that a step sees: each row kept with probability `subsample`, times its inverse.
-
-    OUT gradient, hessian (K, N); second derivatives are not sampled.
-    """
-
-def draw_rows(
-    slopes: Slopes,
-    subsample: float,
-    weight: Floats | None,
-    weight_facts: tuple[float, float, float],
-    sigma: float,
-    range: tuple[int, int],
-    n: int,
-    seed: int,
-    step: int,
-    n_threads: int,
-) -> tuple[NDArray[np.uint32], Floats, float, float, float]:
-    """About n rows of a range, rows of large gradient more often: rows, how many each stands for
-    (lift), the scale mu and the floor of their chances, the share of the rows looked at.
-    """
-
-def quantise(
-    slopes: Slopes,
-    subsample: float,
-    weight: Floats | None,
-    weight_facts: tuple[float, float, float],
-    rows: NDArray[np.uint32] | None,
-    lift: Floats | None,
-    mu: float,
-    floor: float,
-    sigma: float,
-    largest: tuple[float, float],
-    newton: bool,
-    seed: int,
-    step: int,
-    packed: NDArray[np.int64],
-    n_threads: int,
-) -> tuple[float, float]:
-    """Noisy gradient and mass of each structure row as one packed word: OUT packed (K, n).
-
-    Mass is weight, with `newton` weight * hessian. weight_facts: weight of an ordinary row; largest
-    weight and sum of weights in that unit. largest: bounds of |gradient| and hessian. mu, floor: of
-    the draw that lift comes from. Returns two scales: packed gradient = scale * weight * gradient,
-    packed mass = scale * mass.
-    """
-
-def search(
-    workspace: Workspace,
-    code_rows: Bytes,
-    n_codes: Ints,
-    kinds: Bytes,
-    packed: NDArray[np.int64],
-    rows: NDArray[np.uint32] | None,
-    max_depth: int,
-    l2: float,
-    random_strength: float,
-    seed: int,
-    step: int,
-    n_threads: int,
-) -> Structure:
-    """Greedy oblivious structure on packed words, of at most max_depth splits.
-
-    l2 in units of packed weights.
-    """
-
-def grow(
-    workspace: Workspace,
-    rows: Rows,
-    slopes: Slopes,
-    subsample: float,
-    sigma: float,
-    largest: tuple[float, float],
-    newton: bool,
-    range: tuple[int, int],
-    n_structure_rows: int,
-    n_structure_outputs: int | None,
-    max_depth: int,
-    l2: float,
-    random_strength: float,
-    seed: int,
-    step: int,
-    n_threads: int,
-) -> Structure:
-    """draw_rows, quantise and search in one call, on scratch memory; l2 in units of mass.
-
-    Fewer structure outputs than K are drawn too; None means all.
-    """
-
-def fit_leaves(
-    workspace: Workspace,
-    rows: Rows,
-    structure: Structure,
-    slopes: Slopes,
-    subsample: float,
-    largest: tuple[float, float],
+def leaf_values(
+    sums: LeafSums,
+    rule: LeafRule,
     learning_rate: float,
-    sigma: float,
-    shrink: float,
-    l2: float,
-    reach: float,
-    offset: Floats,
-    seed: int,
-    step: int,
-    path: Floats | None,
-    raw: Floats,
+    noise: float,
+    draws: Draws,
+    path: NewtonPath | None,
     values: Floats,
-    gains: Floats | None,
-    n_threads: int,
 ) -> None:
-    """Leaf values of one structure, then raw <- offset + shrink * (raw - offset) + tree.
+    """Leaf values -eps (G + noise sqrt(C) xi) / C, or after a path its end: OUT values (2^D, K)."""
 
-    offset (K,); IN/OUT raw (K, N); OUT values (2^D, K), gains (D,): what each split adds to the
-    sum over leaves of G^2 / (W + l2), on all rows and without noise; not wanted if None. `path` is
-    where `approach_leaves` has come to, if it was called; a loss is then evaluated there, and
-    slopes in arrays are those at its `ahead`. No Newton step is longer than `reach` but the only
-    one of a leaf, of which the learning rate leaves half of that.
-    """
+def advance_path(sums: LeafSums, rule: LeafRule, path: NewtonPath) -> None:
+    """Take a Newton step that is not the last one of a tree, in the leaves that know enough."""
 
-def approach_leaves(
-    workspace: Workspace,
-    rows: Rows,
+def look_ahead(
+    shard: Shard, structure: Structure, path: NewtonPath, raw: Floats, ahead: Floats
+) -> None:
+    """Raw scores (K, N) where a path leads: OUT ahead (K, N)."""
+
+def advance(
+    shard: Shard,
     structure: Structure,
-    slopes: Slopes,
-    subsample: float,
-    largest: tuple[float, float],
-    l2: float,
-    reach: float,
-    seed: int,
-    step: int,
-    every: int,
-    raw: Floats,
-    path: Floats,
-    ahead: Floats | None,
-    gains: Floats | None,
-    n_threads: int,
+    values: Floats,
+    transition: Transition,
+    offset: Floats,
+    state: Floats,
 ) -> None:
-    """Take a Newton step in the leaves that is not the last one.
+    """Take a step on a shard's state, S <- C S + b (x) tree: IN/OUT state (d, K, N).
 
-    With `every` above 1, which wants no ahead, on one of so many lines of 64 rows, another one in
-    the next tree, with that share of l2, and in the leaves alone where these rows have the
-    curvature of 64 of the largest one and of typical weight (sum of squares / sum); gains are then
-    estimated.
-
-    IN/OUT path (3, 2^D, K): the sum of all steps, 0 before the first; the last one, infinite before
-    the first; the curvature at the first, without l2, per weight. OUT ahead (K, N): raw plus the
-    sum, where the next step wants its slopes; None with slopes of a loss, which is evaluated there.
-    gains as in `fit_leaves`.
+    The first part holds raw scores, offset (K,) + S[0].
     """
-
-def leaf_indices(
-    columns: Bytes,
-    structure: Structure,
-    out: NDArray[np.uint16],
-    n_threads: int,
-) -> None:
-    """Leaf of each row: OUT out (N,)."""
 
 def add_tree(
     columns: Bytes,
     structure: Structure,
     values: Floats,
-    shrink: float,
+    transition: Transition,
     offset: Floats,
-    raw: Floats,
+    state: Floats,
     n_threads: int,
 ) -> None:
-    """raw <- offset + shrink * (raw - offset) + tree: IN/OUT raw (K, N)."""
+    """The same on the state of other rows, codes (F, N): IN/OUT state (d, K, N)."""
 
 def link(link: str, parameter: float, raw: Floats, out: Floats, n_threads: int) -> None:
     """Predictions from raw scores (K, N): OUT out (N, C), C = K, or 2 for both sigmoids of a score.
@@ -496,3 +514,72 @@ def find_keys(
     n_threads: int,
 ) -> None:
     """Places of wanted keys among those placed in slots, -1 if not there: OUT places."""
+
+class testing:  # noqa: N801
+    """Kernels that only tests call, as functions of a submodule."""
+
+    @staticmethod
+    def normals(
+        seed: int, step: int, role: int, output: int, first: int, out: Floats, n_threads: int
+    ) -> None:
+        """Standard normals number first, first + 1, ... of a stream; OUT out (n,)."""
+
+    @staticmethod
+    def normals_single(
+        seed: int, step: int, role: int, output: int, first: int, out: NDArray[np.float32]
+    ) -> None:
+        """The same in single precision, as the search of a structure has them; OUT out (n,)."""
+
+    @staticmethod
+    def evaluate(
+        slopes: Slopes, subsample: float, draws: Draws, gradient: Floats, hessian: Floats | None
+    ) -> None:
+        """The estimate that a step sees: rows kept with probability `subsample`, times its inverse.
+
+        OUT gradient, hessian (K, N); second derivatives are not sampled.
+        """
+
+    @staticmethod
+    def draw_rows(
+        shard: Shard, slopes: Slopes, subsample: float, noise: float, n: int, draws: Draws
+    ) -> tuple[NDArray[np.uint32], Floats, float, float, float]:
+        """About n rows, those of large gradient more often: rows, how many each stands for, the
+        scale mu and the floor of their chances, the share of the rows looked at.
+        """
+
+    @staticmethod
+    def quantise(
+        shard: Shard,
+        slopes: Slopes,
+        chosen: tuple[NDArray[np.uint32], Floats | None, float, float] | None,
+        rates: tuple[float, float],
+        bounds: tuple[float, float],
+        newton: bool,
+        draws: Draws,
+        packed: NDArray[np.int64],
+    ) -> tuple[float, float]:
+        """Noisy gradient and mass of each structure row as one packed word: OUT packed (K, n).
+
+        chosen: rows, how many each stands for, mu, floor. rates: subsample and noise. Returns two
+        scales: packed gradient = scale * weight * gradient, packed mass = scale * mass.
+        """
+
+    @staticmethod
+    def search(
+        shard: Shard,
+        packed: NDArray[np.int64],
+        rows: NDArray[np.uint32] | None,
+        rule: tuple[int, float, float],
+        draws: Draws,
+    ) -> Structure:
+        """Search on packed words. rule: max_depth, l2 in units of packed weights, noise."""
+
+    @staticmethod
+    def split_gains(sums: LeafSums, l2: float, gains: Floats) -> None:
+        """What each split adds to the sum over leaves of G^2 / (W + l2): OUT gains (D,)."""
+
+    @staticmethod
+    def leaf_indices(
+        columns: Bytes, structure: Structure, out: NDArray[np.uint16], n_threads: int
+    ) -> None:
+        """Leaf of each row: OUT out (N,)."""

@@ -1,11 +1,8 @@
-"""The chain as plain arrays: every state it went through can be read from them.
+"""The trace of a chain: every state it went through can be read from its arrays.
 
-Leaf values are stored as they were drawn, shrink factors beside them. In the state after k steps
-tree t has the weight
-
-    w_t(k) = shrink_{t+1} * shrink_{t+2} * ... * shrink_{k-1}        (trees counted from 0)
-
-so early stopping, staged prediction and draws are all other weights over the same leaves.
+Leaf values are stored as they were drawn, the transitions of the steps beside them. In the model
+after k steps tree t has the weight e' C_k ... C_{t+1} b_t (`transition`), so early stopping, staged
+prediction and draws are all other weights over the same leaves.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,60 +14,99 @@ from numpy.typing import NDArray
 
 from sglb import _core
 from sglb.bins import Bins
+from sglb.samplers import Move
 from sglb.structure import Structure
+from sglb.transition import product, tree_weights
 
 Floats = NDArray[np.float64]
 
 
 class Ensemble:
-    """Trees of at most `max_depth` splits over `bins`, for `offset.size` outputs."""
+    """Trees of at most `max_depth` splits over `bins`, for `offset.size` outputs.
 
-    def __init__(self, bins: Bins, max_depth: int, offset: Floats) -> None:
+    `size` is the number of parts d of the state. Without `keep_trees` steps are counted, but only
+    the chain knows its last state: a chain of a million steps needs no memory.
+    """
+
+    def __init__(
+        self,
+        bins: Bins,
+        max_depth: int,
+        offset: Floats,
+        *,
+        size: int = 1,
+        keep_trees: bool = True,
+    ) -> None:
         self.bins = bins
         self.max_depth = max_depth
         self.offset = np.ascontiguousarray(offset, dtype=np.float64)
+        self.size = size
+        self.keep_trees = keep_trees
         self._n_trees = 0
         self._allocate(0)
 
     def _allocate(self, capacity: int) -> None:
         self._capacity = capacity
-        self._features = np.zeros((capacity, self.max_depth), dtype=np.int32)
-        self._lows = np.zeros((capacity, self.max_depth), dtype=np.uint8)
-        self._highs = np.zeros((capacity, self.max_depth), dtype=np.uint8)
-        self._gains = np.zeros((capacity, self.max_depth))
+        depth, size = self.max_depth, self.size
+        self._features = np.zeros((capacity, depth), dtype=np.int32)
+        self._lows = np.zeros((capacity, depth), dtype=np.uint8)
+        self._highs = np.zeros((capacity, depth), dtype=np.uint8)
         self._depths = np.zeros(capacity, dtype=np.int32)
-        self._shrinks = np.ones(capacity)
-        self._values = np.zeros((capacity, 1 << self.max_depth, self.n_outputs))
-        # One call that writes a row of all seven takes a third of the time of seven assignments.
+        self._gains = np.zeros((capacity, depth))
+        self._values = np.zeros((capacity, 1 << depth, self.n_outputs))
+        self._cover = np.zeros((capacity, 1 << depth))
+        self._moves = np.zeros((capacity, size * (size + 1) + 1))
+        # One call that writes a row of all eight takes a third of the time of eight assignments.
         self._rows = _core.Trees(*(getattr(self, f"_{name}") for name in self._NAMES))
 
-    _NAMES = ("features", "lows", "highs", "gains", "depths", "shrinks", "values")
+    _NAMES = ("features", "lows", "highs", "depths", "gains", "values", "cover", "moves")
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle and copy the trees there are, as arrays."""
         return Ensemble.from_arrays, (self.bins, self.offset, self.arrays())
 
     def _reserve(self, capacity: int) -> None:
-        old = self.arrays()
+        old = {name: getattr(self, f"_{name}") for name in self._NAMES}
         self._allocate(capacity)
         for name, array in old.items():
-            getattr(self, f"_{name}")[: self._n_trees] = array
+            getattr(self, f"_{name}")[: self._n_trees] = array[: self._n_trees]
 
     @classmethod
     def from_arrays(cls, bins: Bins, offset: Floats, arrays: dict[str, NDArray[Any]]) -> "Ensemble":
-        """Build an ensemble from the arrays of another one."""
-        ensemble = cls(bins, arrays["features"].shape[1], offset)
-        ensemble._n_trees = len(arrays["features"])
-        ensemble._allocate(ensemble._n_trees)
-        for name in cls._NAMES:
-            getattr(ensemble, f"_{name}")[:] = arrays[name]
-        return ensemble
+        """Build a trace from the arrays of another one."""
+        size = arrays["b"].shape[1]
+        trace = cls(bins, arrays["features"].shape[1], offset, size=size)
+        trace._n_trees = len(arrays["features"])
+        trace._allocate(trace._n_trees)
+        for name in cls._NAMES[:-1]:
+            getattr(trace, f"_{name}")[:] = arrays[name]
+        trace._moves[:, : size * size] = arrays["C"].reshape(-1, size * size)
+        trace._moves[:, size * size : -1] = arrays["b"]
+        trace._moves[:, -1] = arrays["temperatures"]
+        return trace
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays of all trees: features, lows, highs, gains (T, D), depths, shrinks
-        (T,), values (T, 2^D, K).
+        """Return the arrays of all trees: features, lows, highs, gains (T, D), depths (T,), values
+        (T, 2^D, K), cover (T, 2^D), the transitions C (T, d, d) and b (T, d), temperatures (T,).
         """
-        return {name: getattr(self, f"_{name}")[: self._n_trees] for name in self._NAMES}
+        kept = {name: getattr(self, f"_{name}")[: self._n_trees] for name in self._NAMES[:-1]}
+        return kept | {"C": self.C, "b": self.b, "temperatures": self.temperatures}
+
+    @property
+    def C(self) -> Floats:  # noqa: N802
+        """What each step multiplied the state with, (n_trees, d, d)."""
+        n, size = self._n_trees, self.size
+        return self._moves[:n, : size * size].reshape(n, size, size)
+
+    @property
+    def b(self) -> Floats:
+        """How much of its tree each step added to the parts of the state, (n_trees, d)."""
+        return self._moves[: self._n_trees, self.size * self.size : -1]
+
+    @property
+    def temperatures(self) -> Floats:
+        """Temperature of each step."""
+        return self._moves[: self._n_trees, -1]
 
     def __len__(self) -> int:
         return self._n_trees
@@ -91,23 +127,30 @@ class Ensemble:
         return self._depths[: self._n_trees]
 
     @property
-    def shrinks(self) -> Floats:
-        """Factor that each step multiplied the model with before it added its tree."""
-        return self._shrinks[: self._n_trees]
-
-    @property
     def values(self) -> Floats:
         """Leaf values as they were drawn, (n_trees, 2^max_depth, n_outputs)."""
         return self._values[: self._n_trees]
 
-    def append(self, structure: Structure, values: Floats, gains: Floats, shrink: float) -> None:
-        """Add one step: a structure, its leaf values (2^depth, n_outputs), what each split gained
-        (depth,), the shrink factor.
+    def append(
+        self,
+        structure: Structure,
+        values: Floats,
+        move: Move,
+        sums: _core.LeafSums | None = None,
+        l2: float = 0.0,
+        first_sums: _core.LeafSums | None = None,
+    ) -> None:
+        """Add one step: a structure, its leaf values (2^depth, n_outputs), the move.
+
+        The sums over the leaves' rows give cover and gains, the latter with `l2` and by the first
+        sums of several.
         """
         t = self._n_trees
-        if t == self._capacity:
-            self._reserve(max(16, 2 * t))
-        self._rows.write(t, structure, values, gains, shrink)
+        if self.keep_trees:
+            if t == self._capacity:
+                self._reserve(max(16, 2 * t))
+            by, first = move.transition.core, first_sums or sums
+            self._rows.write(t, structure, values, sums, first, l2, by, move.temperature)
         self._n_trees = t + 1
 
     def structure(self, t: int) -> Structure:
@@ -127,43 +170,48 @@ class Ensemble:
             raise ValueError(f"state {k} does not exist: the chain has {self._n_trees} steps")
 
     def weights(self, k: int | None = None, first: int = 0) -> Floats:
-        """Return the weights of trees first .. k - 1 in the state after k steps."""
+        """Return the weights (k - first, d) of trees first .. k - 1 in the state after k steps.
+
+        Those in the model are the first column.
+        """
         k = self._n_trees if k is None else k
         self._check_state(k)
-        weights = np.ones(k - first)
-        weights[:-1] = np.cumprod(self._shrinks[first + 1 : k][::-1])[::-1]
-        return weights
+        return tree_weights(self.C[first:k], self.b[first:k])
 
-    def advance(self, columns: NDArray[np.uint8], raw: Floats, t: int, n_threads: int = 1) -> None:
-        """Take step t on raw scores (n_outputs, n_rows) of codes, in place, as training did."""
+    def advance(
+        self, columns: NDArray[np.uint8], state: Floats, t: int, n_threads: int = 1
+    ) -> None:
+        """Take step t on a state (d, n_outputs, n_rows) of codes, in place, as training did."""
         _core.add_tree(
             columns,
             self.structure(t),
             self._values[t],
-            self._shrinks[t],
+            self._rows.transition(t),
             self.offset,
-            raw,
+            state,
             n_threads,
         )
 
     def start(self, n_rows: int) -> Floats:
-        """Return the raw scores before the first step, (n_outputs, n_rows)."""
-        return np.repeat(self.offset[:, None], n_rows, axis=1)
+        """Return the state before the first step, (d, n_outputs, n_rows): the offset alone."""
+        state = np.zeros((self.size, self.n_outputs, n_rows))
+        state[0] = self.offset[:, None]
+        return state
 
     def replay(self, columns: NDArray[np.uint8], n_threads: int = 1) -> Floats:
-        """Run the chain again on codes (n_features, n_rows): training's raw scores bit for bit."""
-        raw = self.start(columns.shape[1])
+        """Run the chain again on codes (n_features, n_rows): training's state bit for bit."""
+        state = self.start(columns.shape[1])
         for t in range(self._n_trees):
-            self.advance(columns, raw, t, n_threads)
-        return raw
+            self.advance(columns, state, t, n_threads)
+        return state
 
     def staged(self, X: NDArray[Any], n_threads: int = 1) -> Iterator[Floats]:
         """Yield the raw scores (n_outputs, n_rows) after each step."""
         columns = self.bins.encode(X, n_threads)
-        raw = self.start(len(X))
+        state = self.start(len(X))
         for t in range(self._n_trees):
-            self.advance(columns, raw, t, n_threads)
-            yield raw.copy()
+            self.advance(columns, state, t, n_threads)
+            yield state[0].copy()
 
     def states(self, numbers: Sequence[int]) -> "States":
         """Return what prediction needs to know of the states after so many steps, rising."""
@@ -199,28 +247,28 @@ class Ensemble:
 class States:
     """Some states of a chain, ready for prediction: trees weighted as they are in the next state.
 
-    State s is its factor times the state before it plus the trees in between, so that all of them
+    State s is a matrix times the state before it plus the trees in between, so that all of them
     cost one traversal.
     """
 
-    def __init__(self, ensemble: Ensemble, numbers: Sequence[int]) -> None:
+    def __init__(self, trace: Ensemble, numbers: Sequence[int]) -> None:
+        if not trace.keep_trees:
+            raise ValueError("this chain keeps no trees: make its trace with keep_trees=True")
         self.n_states = len(numbers)
-        self.n_outputs = ensemble.n_outputs
-        last = numbers[-1] if len(numbers) else 0
-        trees = {name: array[:last] for name, array in ensemble.arrays().items()}
+        self.n_outputs = trace.n_outputs
         pieces = list(pairwise([0, *numbers]))
-        weights = [ensemble.weights(end, first) for first, end in pieces]
+        # The model after one stretch of trees needs no other part of the state.
+        size = 1 if len(pieces) == 1 else trace.size
+        weights = [trace.weights(end, first)[:, :size] for first, end in pieces]
+        factors = [product(trace.C[first:end])[:size, :size] for first, end in pieces]
         self._predictor = _core.Predictor(
-            ensemble.bins.thresholds,
-            ensemble.bins.n_thresholds,
-            trees["features"],
-            trees["lows"],
-            trees["highs"],
-            trees["depths"],
-            trees["values"] * np.concatenate([np.ones(0), *weights])[:, None, None],
+            trace.bins.thresholds,
+            trace.bins.n_thresholds,
+            trace._rows,
+            np.concatenate([np.ones((0, size)), *weights]),
             np.array(numbers, dtype=np.int64),
-            np.array([trees["shrinks"][a:b].prod() for a, b in pieces]),
-            ensemble.offset,
+            np.array(factors).reshape(-1, size, size),
+            trace.offset,
         )
 
     def predict(self, X: NDArray[Any], n_threads: int = 1) -> Floats:

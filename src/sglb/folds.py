@@ -14,14 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sglb import _core
-from sglb.boosting import take_step
-from sglb.callbacks import user_shape
 from sglb.chain import Chain
-from sglb.ensemble import Ensemble
-from sglb.leaves import LeafRule
-from sglb.losses import Loss
-from sglb.samplers import Sampler
-from sglb.structure import StructureRule
+from sglb.losses.shapes import user_shape
+from sglb.noise import Role
 from sglb.training_set import TrainingSet
 
 Floats = NDArray[np.float64]
@@ -35,8 +30,6 @@ STRIDE = 25
 # Equal codes are those of one row that was repeated where there are at least this many different
 # ones, and at most this share of the repeated ones has different targets.
 FEW_CELLS, CHANCE = 100, 0.1
-
-FOLD_ROLE = 9  # of the noise: which fold a row is in
 
 
 def deal_folds(rows: TrainingSet, seed: int, *, classes: bool) -> NDArray[np.intp]:
@@ -57,7 +50,7 @@ def deal_folds(rows: TrainingSet, seed: int, *, classes: bool) -> NDArray[np.int
     if repeated.any() and (len(count) < FEW_CELLS or differs[repeated].mean() > CHANCE):
         first, cell = np.arange(n_rows), np.arange(n_rows)
     words = np.empty((len(first), 4), dtype=np.uint32)
-    _core.words(seed, 0, FOLD_ROLE, 0, 0, words)
+    _core.words(seed, 0, Role.FOLD, 0, 0, words)
     keys = (words[:, 0], y[first]) if classes else (words[:, 0],)
     fold = np.empty(len(first), dtype=np.intp)
     fold[np.lexsort(keys)] = np.arange(len(first)) % N_FOLDS
@@ -67,42 +60,20 @@ def deal_folds(rows: TrainingSet, seed: int, *, classes: bool) -> NDArray[np.int
 class Fold:
     """A chain on the rows outside of a fold, and its loss on the rows inside."""
 
-    def __init__(
-        self,
-        rows: TrainingSet,
-        inside: NDArray[np.bool_],
-        loss: Loss,
-        sampler: Sampler,
-        rule: StructureRule,
-        leaves: LeafRule,
-        ensemble: Ensemble,
-        seed: int,
-    ) -> None:
-        self.loss = loss
-        self.sampler = sampler
-        self.rule = rule
-        self.chain = Chain(
-            rows.take(~np.tile(inside, rows.n_copies)),
-            loss,
-            leaves,
-            ensemble,
-            seed=seed,
-            n_threads=1,
-        )
-        held = np.flatnonzero(inside)
-        self.columns = np.ascontiguousarray(rows.code_columns[:, held])
-        self.y = rows.y[held]
-        self.weight = np.ones(len(held)) if rows.weight is None else rows.weight[held]
-        self.raw = ensemble.start(len(held))
+    def __init__(self, chain: Chain, held: TrainingSet) -> None:
+        self.chain = chain
+        self.held = held
+        self.weight = np.ones(held.n_rows) if held.weight is None else held.weight
+        self.state = chain.trace.start(held.n_rows)
 
     def run(self, steps: range) -> Floats:
         """Take steps; return the weighted sum of the loss inside the fold after each."""
-        ensemble = self.chain.ensemble
+        trace, loss = self.chain.trace, self.chain.rows.loss
         losses = np.empty(len(steps))
         for at, step in enumerate(steps):
-            take_step(self.chain, self.sampler, self.rule, step)
-            ensemble.advance(self.columns, self.raw, step, 1)
-            losses[at] = self.weight @ self.loss.loss(self.y, user_shape(self.raw))
+            self.chain.step()
+            trace.advance(self.held.code_columns, self.state, step, 1)
+            losses[at] = self.weight @ loss.loss(self.held.y, user_shape(self.state[0]))
         return losses
 
 

@@ -100,6 +100,7 @@ RULES: Mapping[str, Rule] = {
     | Rule("a Sampler object", lambda v: hasattr(v, "move") and not isinstance(v, type)),
     "temperature": AUTO | NOT_NEGATIVE,
     "shrink_rate": AUTO | NOT_NEGATIVE,
+    "structure_noise": NOT_NEGATIVE,
     "subsample": FRACTION,
     "structure_sample": AUTO | SHARE | whole(1),
     "random_strength": AUTO | NOT_NEGATIVE,
@@ -300,7 +301,8 @@ def make_sampler(
     spec = parameters["sampler"]
     own = {name: parameters[name] for name in ("learning_rate", "temperature", "shrink_rate")}
     if not isinstance(spec, str):
-        _reject_idle(own | {"subsample": parameters["subsample"]}, f"sampler={spec!r} has its own")
+        others = {name: parameters[name] for name in ("structure_noise", "subsample")}
+        _reject_idle(own | others, f"sampler={spec!r} has its own")
         given: Sampler = spec
         return given
     learning_rate = own.pop("learning_rate")
@@ -323,10 +325,16 @@ def make_sampler(
                 (float(shrink_rate), float(shrink_rate)),
                 max(1, round(defaults.COOLING_SHARE * n_steps)),
                 float(parameters["subsample"]),
+                float(parameters["structure_noise"]),
             )
         temperature = defaults.auto_temperature(size, loss) if auto else own["temperature"]
-        arguments |= {"temperature": float(temperature), "shrink_rate": float(shrink_rate)}
+        arguments |= {
+            "temperature": float(temperature),
+            "shrink_rate": float(shrink_rate),
+            "structure_noise": float(parameters["structure_noise"]),
+        }
     else:
+        own["structure_noise"] = parameters["structure_noise"]
         _reject_idle(own, f"sampler={spec!r} does not use it, sampler='langevin' does")
     if spec == "plain":
         _reject_idle({"subsample": parameters["subsample"]}, "sampler='plain' uses every row")
@@ -339,7 +347,7 @@ def make_sampler(
 def _reject_idle(given: Mapping[str, Any], reason: str) -> None:
     """Reject parameters that would have no effect."""
     for name, value in given.items():
-        idle = 1.0 if name == "subsample" else "auto"
+        idle = 1.0 if name in ("subsample", "structure_noise") else "auto"
         if value != idle:
             raise ValueError(f"{name}={value!r} has no effect: {reason}; leave it at {idle!r}")
 

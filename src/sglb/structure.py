@@ -6,30 +6,27 @@ numbers: codes 0..b (a missing value goes left) and 1..b (a missing value goes r
 """
 
 import math
-from typing import Protocol
+from typing import Protocol, cast
 
 from sglb import _core
-from sglb.samplers import Move
-from sglb.training_set import TrainingSet
+from sglb.bundles import Bundles
 
 Structure = _core.Structure
+Sample = _core.Sample
+SamplePlan = _core.SamplePlan
+
+NO_SAMPLE = SamplePlan(0, 1, False)
 
 
 class StructureRule(Protocol):
     """Any p(s | g). The theory wants every structure possible and p(s | c g) = p(s | g), c > 0."""
 
-    def grow(
-        self,
-        training_set: TrainingSet,
-        slopes: _core.Slopes,
-        largest: tuple[float, float],
-        move: Move,
-        seed: int,
-        step: int,
-    ) -> Structure:
-        """Choose a structure for the gradients that `slopes` give, with noise of standard deviation
-        `move.noise` per row. `largest` bounds gradients and second derivatives.
-        """
+    def plan(self, n_rows: int, n_outputs: int) -> SamplePlan:
+        """Return how large a sample of this many rows and outputs is wanted, or NO_SAMPLE."""
+        ...
+
+    def search(self, sample: Sample) -> Structure:
+        """Choose a structure for the noisy gradients of a sample."""
         ...
 
 
@@ -52,51 +49,29 @@ class GreedySearch:
         random_strength: float = 0.0,
         n_threads: int = 1,
     ) -> None:
-        self.max_depth = max_depth
-        self.l2 = l2
         self.newton = newton
         self.structure_rows = structure_rows
         self.structure_outputs = structure_outputs
         self.random_strength = random_strength
-        self.n_threads = n_threads
-        self._workspace = _core.Workspace()
+        self._search = _core.GreedySearch(max_depth, l2, n_threads)
 
-    def grow(
-        self,
-        training_set: TrainingSet,
-        slopes: _core.Slopes,
-        largest: tuple[float, float],
-        move: Move,
-        seed: int,
-        step: int,
-    ) -> Structure:
-        """Search the structure on noisy gradients of a sample of the rows."""
-        n_rows = training_set.n_rows // training_set.n_copies
-        first = step % training_set.n_copies * n_rows
-        structure = _core.grow(
-            self._workspace,
-            training_set.core,
-            slopes,
-            move.subsample,
-            # Rows of a copy weigh 1 / n_copies of a row, and stand for the whole data here.
-            move.noise / math.sqrt(training_set.n_copies),
-            largest,
+    def plan(self, n_rows: int, n_outputs: int) -> SamplePlan:
+        """Return the size of the sample: all rows and outputs, or as many as stated."""
+        rows, outputs = self.structure_rows, self.structure_outputs
+        return SamplePlan(
+            n_rows if rows is None else rows,
+            n_outputs if outputs is None else outputs,
             self.newton,
-            (first, first + n_rows),
-            n_rows if self.structure_rows is None else self.structure_rows,
-            self.structure_outputs,
-            self.max_depth,
-            self.l2,
-            self._strength(n_rows, move.learning_rate * step),
-            seed,
-            step,
-            self.n_threads,
         )
-        bundles = training_set.bundles
+
+    def search(self, sample: Sample) -> Structure:
+        """Search the structure on noisy gradients of a sample of the rows."""
+        strength = self._strength(sample) if self.random_strength else 0.0
+        structure = self._search.run(sample, strength)
+        bundles = cast(Bundles | None, sample.bundles)
         return structure if bundles is None else Structure(*bundles.split(*structure))
 
-    def _strength(self, n_rows: int, time: float) -> float:
+    def _strength(self, sample: Sample) -> float:
         """Score noise fades as the chain's time goes on: times q / (1 + q), q = N exp(-time)."""
-        if self.random_strength == 0.0:
-            return 0.0
-        return self.random_strength / (1.0 + math.exp(min(time, 700.0)) / max(n_rows, 1))
+        fading = math.exp(min(sample.time, 700.0)) / max(sample.n_table_rows, 1)
+        return self.random_strength / (1.0 + fading)

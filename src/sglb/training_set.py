@@ -6,7 +6,6 @@ of eight), leaves and prediction read one feature's codes together (`code_column
 
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,6 +100,13 @@ class TrainingSet:
             bundles=bundles,
         )
 
+    def first_copy(self) -> "TrainingSet":
+        """Return the rows of the first copy, with their share of the weight."""
+        if self.n_copies == 1:
+            return self
+        first = np.arange(self.n_rows) < self.n_rows // self.n_copies
+        return replace(self.take(first), n_copies=1)
+
     def take(self, kept: NDArray[np.bool_]) -> "TrainingSet":
         """Return some of the rows; of several copies the same rows of each."""
         rows = np.flatnonzero(kept)
@@ -121,36 +127,6 @@ class TrainingSet:
     def n_features(self) -> int:
         """Number of features."""
         return len(self.code_columns)
-
-    @cached_property
-    def core(self) -> _core.Rows:
-        """The same for kernels."""
-        return _core.Rows(
-            self.code_columns,
-            self.code_rows,
-            self.n_codes,
-            self.kinds,
-            self.weight,
-            self.weight_facts,
-        )
-
-    @cached_property
-    def largest_weight(self) -> float:
-        """The largest weight, 1 without weights."""
-        return 1.0 if self.weight is None else float(self.weight.max(initial=0.0))
-
-    @cached_property
-    def total_weight(self) -> float:
-        """The N of the theory: sum of weights."""
-        return float(self.n_rows if self.weight is None else self.weight.sum())
-
-    @cached_property
-    def weight_facts(self) -> tuple[float, float, float]:
-        """Weight of an ordinary row, and in that unit the largest and the sum of weights."""
-        if self.weight is None:
-            return 1.0, 1.0, float(self.n_rows)
-        unit = weight_unit(self.weight, self.n_copies)
-        return unit, self.largest_weight / unit, float((self.weight / unit).sum())
 
 
 def weight_unit(weight: Floats | None, n_copies: int = 1) -> float:

@@ -17,14 +17,14 @@ import numpy as np
 
 from sglb.archive.arguments import (
     each_score,
-    live,
-    live_labels,
-    live_score,
-    plain,
-    plain_labels,
-    plain_loss,
+    from_json,
+    labels_from_json,
+    labels_to_json,
+    loss_to_json,
+    score_from_json,
+    to_json,
 )
-from sglb.archive.laws import (
+from sglb.archive.validation import (
     ARRAYS,
     DIGEST_BYTES,
     FORMAT_VERSION,
@@ -94,25 +94,25 @@ def dumps(model: Model) -> bytes:
 
 def loads(data: bytes) -> Model:
     """Return the model of these bytes, or raise `ModelFormatError`."""
-    document, arrays = _upgraded(*_open(data))
+    document, arrays = _open(data)
     check_document(document)
     sizes = check_shapes(arrays)
     check_trees(arrays, sizes)
     loss = _loss_of(document)
-    classes = None if document["classes"] is None else live_labels(document["classes"])
+    classes = None if document["classes"] is None else labels_from_json(document["classes"])
     encoding = storage.unpack(document["categories"], arrays)
     check_agreement(document, loss, classes, encoding, sizes)
     bins = Bins(arrays["thresholds"], arrays["n_thresholds"])
     best = document["best_score"]
     unchanged = {name: document[name] for name in _PLAIN_FIELDS}
     return Model(
-        parameters={name: live(value) for name, value in document["parameters"].items()},
+        parameters={name: from_json(value) for name, value in document["parameters"].items()},
         loss=loss,
         ensemble=Ensemble.from_arrays(bins, arrays["offset"], arrays),
         encoding=encoding,
         classes=classes,
-        best_score=None if best is None else live_score(best),
-        evals_result=each_score(live_score, document["evals_result"]),
+        best_score=None if best is None else score_from_json(best),
+        evals_result=each_score(score_from_json, document["evals_result"]),
         **unchanged,
     )
 
@@ -149,11 +149,11 @@ def _document_of(model: Model) -> dict[str, Any]:
         "format": "sglb",
         "version": FORMAT_VERSION,
         "noise_version": NOISE_VERSION,
-        "loss": None if loss is None else plain_loss(loss),
-        "classes": None if model.classes is None else plain_labels(model.classes),
-        "parameters": {name: plain(value) for name, value in parameters.items()},
-        "best_score": plain(model.best_score),
-        "evals_result": each_score(plain, model.evals_result),
+        "loss": None if loss is None else loss_to_json(loss),
+        "classes": None if model.classes is None else labels_to_json(model.classes),
+        "parameters": {name: to_json(value) for name, value in parameters.items()},
+        "best_score": to_json(model.best_score),
+        "evals_result": each_score(to_json, model.evals_result),
     } | {name: getattr(model, name) for name in _PLAIN_FIELDS}
 
 
@@ -191,14 +191,6 @@ def _open(data: bytes) -> tuple[dict[str, Any], Arrays]:
         raise ModelFormatError("arrays", str(error)) from error
     # The library's arrays look into `data`; the model's own are writable and outlive it.
     return document, {name: np.array(array, order="C") for name, array in arrays.items()}
-
-
-def _upgraded(document: dict[str, Any], arrays: Arrays) -> tuple[dict[str, Any], Arrays]:
-    """Return the content of a file of version 1 as this version has it."""
-    if document.get("version") == 1 and document.get("categories") == []:
-        news = {"version": FORMAT_VERSION, "categories": None}
-        return document | news, storage.empty_arrays() | arrays
-    return document, arrays
 
 
 def _loss_of(document: Mapping[str, Any]) -> Loss | None:

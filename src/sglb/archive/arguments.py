@@ -17,12 +17,12 @@ FEATURE_TYPES = ("bool", "float32", "float64", *INTEGER_TYPES)
 LABEL_TYPES = ("str", "object", *FEATURE_TYPES)
 
 
-def plain_loss(loss: Loss) -> dict[str, Any]:
+def loss_to_json(loss: Loss) -> dict[str, Any]:
     """Return a built-in loss as JSON."""
     return {"name": loss.name, "parameters": loss.parameters()}
 
 
-def plain(value: Any) -> Any:
+def to_json(value: Any) -> Any:
     """Turn a constructor argument into JSON; what has no such form is named and lost."""
     if isinstance(value, np.ndarray):
         value = value.tolist()
@@ -33,19 +33,19 @@ def plain(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else {"number": repr(value)}
     if isinstance(value, list | tuple):
-        return {"list": [plain(item) for item in value]}
+        return {"list": [to_json(item) for item in value]}
     if isinstance(value, Mapping):
-        return {"pairs": [[plain(key), plain(item)] for key, item in value.items()]}
+        return {"pairs": [[to_json(key), to_json(item)] for key, item in value.items()]}
     for name, sampler in SAMPLERS.items():
         if type(value) is sampler:
-            arguments = {one.name: plain(getattr(value, one.name)) for one in fields(sampler)}
+            arguments = {one.name: to_json(getattr(value, one.name)) for one in fields(sampler)}
             return {"sampler": name, "arguments": arguments}
     if isinstance(value, Loss) and not isinstance(value, UserLoss):
-        return {"loss": plain_loss(value)}
+        return {"loss": loss_to_json(value)}
     return {"lost": type(value).__name__}
 
 
-def live(value: Any) -> Any:
+def from_json(value: Any) -> Any:
     """Turn JSON back into a constructor argument; what was lost comes back as None."""
     if not isinstance(value, dict):
         return value
@@ -54,11 +54,11 @@ def live(value: Any) -> Any:
             case {"number": str() as number}:
                 return float(number)
             case {"list": list() as items}:
-                return [live(item) for item in items]
+                return [from_json(item) for item in items]
             case {"pairs": list() as pairs}:
-                return {live(key): live(item) for key, item in pairs}
+                return {from_json(key): from_json(item) for key, item in pairs}
             case {"sampler": str() as name, "arguments": dict() as arguments}:
-                return SAMPLERS[name](**{key: live(item) for key, item in arguments.items()})
+                return SAMPLERS[name](**{key: from_json(item) for key, item in arguments.items()})
             case {"loss": dict() as loss}:
                 return get_loss(loss["name"], **loss["parameters"])
             case {"lost": str()}:
@@ -68,9 +68,9 @@ def live(value: Any) -> Any:
     raise ModelFormatError("parameters", f"{value!r} is not a value that a model file can hold")
 
 
-def live_score(value: Any) -> Any:
+def score_from_json(value: Any) -> Any:
     """Turn JSON back into a score, a number."""
-    score = live(value)
+    score = from_json(value)
     if not isinstance(score, int | float):
         raise ModelFormatError("evals_result", f"{value!r} is not a score")
     return score
@@ -84,7 +84,7 @@ def each_score(turn: Callable[[Any], Any], result: Mapping[str, Mapping[str, Any
     }
 
 
-def plain_labels(classes: NDArray[Any]) -> dict[str, Any]:
+def labels_to_json(classes: NDArray[Any]) -> dict[str, Any]:
     """Return the labels of classes as JSON, or raise TypeError."""
     kind = "str" if classes.dtype.kind == "U" else classes.dtype.name
     labels = classes.tolist()
@@ -93,8 +93,8 @@ def plain_labels(classes: NDArray[Any]) -> dict[str, Any]:
     return {"dtype": kind, "labels": labels}
 
 
-def live_labels(stored: Mapping[str, Any]) -> NDArray[Any]:
-    """Return the labels that `plain_labels` made this of."""
+def labels_from_json(stored: Mapping[str, Any]) -> NDArray[Any]:
+    """Return the labels that `labels_to_json` made this of."""
     labels = stored["labels"]
     try:
         classes: NDArray[Any] = np.empty(len(labels), dtype=object)

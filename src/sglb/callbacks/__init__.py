@@ -9,7 +9,6 @@ from sglb.callbacks.base import (
     Stop,
     check_answer,
     check_callbacks,
-    user_shape,
     watches_steps,
 )
 from sglb.callbacks.displays import say
@@ -31,6 +30,5 @@ __all__ = [
     "check_answer",
     "check_callbacks",
     "say",
-    "user_shape",
     "watches_steps",
 ]

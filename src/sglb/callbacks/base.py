@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from sglb.ensemble import Ensemble
 from sglb.losses import Loss
 from sglb.metrics import Metric
+from sglb.samplers import Move
+from sglb.shard import Rows
 from sglb.structure import Structure
-from sglb.training_set import TrainingSet
 
 Floats = NDArray[np.float64]
 
@@ -48,10 +49,10 @@ class StepInfo:
     before the first step. `evaluation` says what is scored, `parameters` what the chain runs with
     ("auto" resolved), `stop` why the chain ends early, once a callback has asked for it.
 
-    `structure` and `values` (2^depth, n_outputs) are the newest tree, `shrink` is the factor that
-    the older ones were multiplied with; `raw` (n_outputs, n_rows) are the scores of the training
-    rows. At the start there is no tree yet: `structure` and `values` are None. Arrays are the
-    loop's own and change with the next step: read them, copy what you keep, do not write.
+    `structure` and `values` (2^depth, n_outputs) are the newest tree, `move` is how the chain came
+    by it; `raw` (n_outputs, n_rows) are the scores of the training rows. At the start there is no
+    tree yet: these three are None. Arrays are the loop's own and change with the next step: read
+    them, copy what you keep, do not write.
     """
 
     step: int
@@ -59,10 +60,8 @@ class StepInfo:
     ensemble: Ensemble
     structure: Structure | None
     values: Floats | None
-    shrink: float
-    raw: Floats
-    loss: Loss
-    training_set: TrainingSet
+    move: Move | None
+    rows: Rows
     scores: dict[str, dict[str, float]] = field(default_factory=dict)
     evaluation: Evaluation | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
@@ -73,10 +72,18 @@ class StepInfo:
     def training_loss(self) -> float:
         """Weighted mean loss of the training rows, computed when it is first read in a step."""
         if self._training_loss is None:
-            rows = self.training_set
-            losses = self.loss.loss(rows.y, user_shape(self.raw))
-            self._training_loss = float(np.average(losses, weights=rows.weight))
+            self._training_loss = self.rows.mean_loss()
         return self._training_loss
+
+    @property
+    def loss(self) -> Loss:
+        """The loss of the chain."""
+        return self.rows.loss
+
+    @property
+    def raw(self) -> Floats:
+        """Raw scores of the training rows, (n_outputs, n_rows)."""
+        return self.rows.raw
 
     @property
     def watched_score(self) -> float | None:
@@ -134,11 +141,6 @@ class Parameters(BaseCallback):
         """Hand the parameters over."""
         info.parameters = self.parameters
         return None
-
-
-def user_shape(raw: Floats) -> Floats:
-    """Turn raw scores (n_outputs, n_rows) into (n_rows,), or (n_rows, n_outputs) if several."""
-    return raw[0] if len(raw) == 1 else raw.T
 
 
 def _is_callback(candidate: object) -> bool:

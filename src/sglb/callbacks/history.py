@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sglb.callbacks.base import BaseCallback, Evaluation, Floats, StepInfo, Stop, user_shape
+from sglb.callbacks.base import BaseCallback, Evaluation, Floats, StepInfo, Stop
+from sglb.losses.shapes import user_shape
 from sglb.metrics import Metric
 
 
@@ -35,21 +36,21 @@ class History(BaseCallback):
         self.result: dict[str, dict[str, list[float]]] = {
             one.name: {metric.name: [] for metric in metrics} for one in sets
         }
-        self._raws: list[Floats] = []
+        self._states: list[Floats] = []
 
     def start(self, info: StepInfo) -> None:
         """Bring the raw scores of the sets to where the chain is, usually its offset alone."""
         info.evaluation = self.evaluation
-        self._raws = [info.ensemble.replay(one.columns, self.n_threads) for one in self.sets]
+        self._states = [info.ensemble.replay(one.columns, self.n_threads) for one in self.sets]
 
     def step(self, info: StepInfo) -> Stop | None:
         """Take the newest step on the raw scores of each set too, and record the metrics."""
         info.evaluation = self.evaluation
-        for one, raw in zip(self.sets, self._raws, strict=True):
-            info.ensemble.advance(one.columns, raw, info.step - 1, self.n_threads)
+        for one, state in zip(self.sets, self._states, strict=True):
+            info.ensemble.advance(one.columns, state, info.step - 1, self.n_threads)
             scores = info.scores[one.name] = {}
             for metric in self.evaluation.metrics:
-                value = metric(one.y, user_shape(raw), info.loss, one.weight)
+                value = metric(one.y, user_shape(state[0]), info.loss, one.weight)
                 scores[metric.name] = value
                 self.result[one.name][metric.name].append(value)
         return None

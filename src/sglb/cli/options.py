@@ -125,6 +125,9 @@ MODEL: Group = {
         "from mixed: its predictions are worse, and its uncertainty should not be trusted yet.",
     ),
     "shrink_rate": _auto(_real, "Langevin pull of the model towards its start (gamma)."),
+    "structure_noise": _option(
+        float, "Model", "Factor of the noise in the search of structures; the paper's is 1."
+    ),
     "subsample": _option(float, "Model", "Share of the rows behind each gradient, up to 1."),
     "structure_sample": _auto(
         _number,

@@ -25,6 +25,7 @@ from sglb.callbacks import (
     check_callbacks,
     say,
 )
+from sglb.chain import Chain
 from sglb.ensemble import Ensemble
 from sglb.estimators.constructor import check_names
 from sglb.estimators.evaluation import EvalSets, Given, check_watched, list_sets
@@ -38,6 +39,7 @@ from sglb.metrics import MetricSpec, get_metrics
 from sglb.model import Kind, Model
 from sglb.samplers import Annealed
 from sglb.settings import Settings, check_parameters, n_threads, resolve
+from sglb.shard import Shard
 from sglb.structure import GreedySearch
 from sglb.targets import read_numbers, read_weight
 from sglb.training_set import TrainingSet
@@ -120,15 +122,17 @@ class ChainEstimator(FittedChain):
         ]
         history = History(sets, metrics, threads)
         start = np.zeros_like(best) if self.init == "zero" else best
-        chain = Ensemble(coded.bins, settings.max_depth, start)
+        size = settings.sampler.move(0).transition.size
+        trace = Ensemble(coded.bins, settings.max_depth, start, size=size)
         training_set = coded.training_set(rows, threads)
         last = LastScores()
-        n_steps = self._length(training_set, rows, loss, settings, chain)
+        n_steps = self._length(training_set, rows, loss, settings, trace)
         if guests:
             guests.insert(0, Parameters(settings.resolved(parameters, loss)))
         if predicts_means(loss):
             guests.append(last)
-        ensemble = self._run(training_set, loss, settings, chain, n_steps, history, guests)
+        chain = self._chain(training_set, loss, settings, trace, threads)
+        ensemble = self._run(chain, settings, n_steps, history, guests)
         best_iteration, best_score = history.best() if sets else (None, None)
         if self.early_stopping_rounds is not None and best_iteration is not None:
             ensemble = ensemble.at(best_iteration)
@@ -230,16 +234,10 @@ class ChainEstimator(FittedChain):
             return settings.n_steps
 
         def make_fold(inside: NDArray[np.bool_]) -> Fold:
-            return Fold(
-                training_set,
-                inside,
-                loss,
-                settings.sampler,
-                self._rule(settings, 1),
-                settings.leaves,
-                Ensemble(start.bins, settings.max_depth, start.offset),
-                settings.seed,
-            )
+            everywhere = np.tile(inside, training_set.n_copies)
+            trace = Ensemble(start.bins, settings.max_depth, start.offset)
+            chain = self._chain(training_set.take(~everywhere), loss, settings, trace, 1)
+            return Fold(chain, training_set.first_copy().take(inside))
 
         if self.verbose:
             say(f"cross-validation of the number of trees, at most {settings.n_steps:,}")
@@ -250,43 +248,43 @@ class ChainEstimator(FittedChain):
             say(f"{n_steps:,} trees are best")
         return n_steps
 
-    def _run(
+    def _chain(
         self,
         training_set: TrainingSet,
         loss: Loss,
         settings: Settings,
-        chain: Ensemble,
+        trace: Ensemble,
+        n_threads: int,
+    ) -> Chain:
+        """Return the chain that the settings describe."""
+        newton = settings.leaves.method == "newton"
+        rows = Shard.start(training_set, loss, trace, newton=newton, n_threads=n_threads)
+        rule = self._rule(settings, n_threads)
+        return Chain(rows, settings.sampler, rule, settings.leaves, trace, seed=settings.seed)
+
+    def _run(
+        self,
+        chain: Chain,
+        settings: Settings,
         n_steps: int,
         history: History,
         callbacks: Sequence[Callback],
     ) -> Ensemble:
-        """Run the chain with its guests."""
-        threads = settings.n_threads
+        """Run the chain with its callbacks."""
         # The order matters: scores are there before anything looks at them.
-        guests: list[Callback] = [history] if history.sets else []
+        watching: list[Callback] = [history] if history.sets else []
         if self.early_stopping_rounds is not None:
             sampler = settings.sampler
             cooling = sampler.n_steps if isinstance(sampler, Annealed) else 0
-            guests.append(EarlyStopping(self.early_stopping_rounds, after=cooling))
-        guests.extend(callbacks)
+            watching.append(EarlyStopping(self.early_stopping_rounds, after=cooling))
+        watching.extend(callbacks)
         if self.verbose:
-            guests.append(Progress(every=self.verbose if self.verbose > 1 else None))
+            watching.append(Progress(every=self.verbose if self.verbose > 1 else None))
         with ExitStack() as stack:
-            for guest in guests:
-                if callable(close := getattr(guest, "close", None)):
+            for callback in watching:
+                if callable(close := getattr(callback, "close", None)):
                     stack.callback(close)
-            return boost(
-                training_set,
-                loss,
-                settings.sampler,
-                self._rule(settings, threads),
-                settings.leaves,
-                chain,
-                n_steps=n_steps,
-                seed=settings.seed,
-                n_threads=threads,
-                callbacks=guests,
-            )
+            return boost(chain, n_steps, watching)
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = dict(super().__getstate__())

@@ -36,6 +36,8 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
         numbers that are not convex), or an object of `sglb.samplers` that brings its own rates.
     temperature : 0 is no noise, 1 the Bayesian posterior; "auto" follows from the loss.
     shrink_rate : the paper's gamma, which pulls the model to its start; "auto" by the loss.
+    structure_noise : factor of the noise in the search of structures; the paper's is 1. Leaves keep
+        theirs.
     subsample : probability that a row's gradient is used in a step.
     structure_sample : rows a tree's structure is searched on, a number or a fraction; "auto" takes
         some of many rows, and some of many classes.
@@ -92,6 +94,7 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
         sampler: str | Sampler = "langevin",
         temperature: float | str = "auto",
         shrink_rate: float | str = "auto",
+        structure_noise: float = 1.0,
         subsample: float = 1.0,
         structure_sample: float | str = "auto",
         random_strength: str | float = "auto",

@@ -11,12 +11,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from sglb import archive
-from sglb.callbacks import user_shape
 from sglb.ensemble import States
 from sglb.estimators.one_row import row_reader
 from sglb.frame import Features, read_features
 from sglb.losses import UserLoss
 from sglb.losses.links import Link
+from sglb.losses.shapes import user_shape
 from sglb.model import Model
 from sglb.posterior import virtual_states, warn_if_not_draws
 from sglb.settings import check_parameters, n_threads
@@ -153,10 +153,10 @@ class FittedChain(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no
             yield from map(user_shape, ensemble.staged(features.matrix(), threads))
             return
         columns = encoding.codes(features, ensemble.bins, threads)
-        raw = ensemble.start(len(features))
+        state = ensemble.start(len(features))
         for step in range(len(ensemble)):
-            ensemble.advance(columns, raw, step, threads)
-            yield user_shape(raw.copy())
+            ensemble.advance(columns, state, step, threads)
+            yield user_shape(state[0].copy())
 
     def _several_states(self, n_states: int) -> States:
         """Return the states of the chain that serve as its draws."""

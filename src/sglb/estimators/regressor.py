@@ -39,6 +39,7 @@ class SGLBRegressor(RegressorMixin, ChainEstimator):  # type: ignore[misc]
         sampler: str | Sampler = "langevin",
         temperature: float | str = "auto",
         shrink_rate: float | str = "auto",
+        structure_noise: float = 1.0,
         subsample: float = 1.0,
         structure_sample: float | str = "auto",
         random_strength: str | float = "auto",

@@ -3,10 +3,11 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from sglb.callbacks import BaseCallback, StepInfo, user_shape
+from sglb.callbacks import BaseCallback, StepInfo
 from sglb.ensemble import Ensemble
 from sglb.estimators.rows import average
 from sglb.losses import Loss
+from sglb.losses.shapes import user_shape
 from sglb.training_set import TrainingSet
 
 Floats = NDArray[np.float64]
@@ -43,5 +44,5 @@ def residual_variance(
     if not predicts_means(loss):
         return None
     whole = last.n_steps == len(ensemble)
-    raw = last.raw if whole else ensemble.replay(training_set.code_columns, threads)
+    raw = last.raw if whole else ensemble.replay(training_set.code_columns, threads)[0]
     return average((training_set.y - loss.link(user_shape(raw))) ** 2, training_set.weight)

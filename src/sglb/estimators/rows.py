@@ -12,11 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sglb import _core
 from sglb.bins import Bins
 from sglb.boosting import boost
-from sglb.callbacks import user_shape
 from sglb.categories import Encoder, Encoding, Part, choose_combinations, statistic_targets
+from sglb.chain import Chain
 from sglb.defaults import Size
 from sglb.ensemble import Ensemble
 from sglb.frame import Features
@@ -24,7 +23,10 @@ from sglb.leaves import LeafRule
 from sglb.losses import Loss, get_loss
 from sglb.losses.blocks import sample_rows
 from sglb.losses.minimisers import quantile, spread
+from sglb.losses.shapes import user_shape
+from sglb.noise import chain_seed
 from sglb.samplers import Plain
+from sglb.shard import Shard
 from sglb.structure import GreedySearch
 from sglb.training_set import MOST_REPEATS, TrainingSet, weight_unit
 
@@ -58,8 +60,6 @@ NEAR = 0.1
 
 # Raw scores of classes at which the depth of a loss's valleys is looked at.
 ODDS = (-30.0, -10.0, -3.0, -1.0, -0.3, 0.3, 1.0, 3.0, 10.0, 30.0)
-
-CHAIN_ROLE = 6  # of the noise: seeds of further chains
 
 
 class Rows(NamedTuple):
@@ -253,8 +253,6 @@ def _combinations(
         n_threads,
         is_level=_level_mask(parts),
     )
-    words = np.empty((1, 4), dtype=np.uint32)
-    _core.words(seed, 0, CHAIN_ROLE, 0, 0, words)
     l2 = QUICK_L2 * encoder.unit
     rule = GreedySearch(
         QUICK_DEPTH,
@@ -263,18 +261,13 @@ def _combinations(
         structure_rows=max(1, len(some) // 2),
         n_threads=n_threads,
     )
-    ensemble = boost(
-        training_set,
-        loss,
-        Plain(QUICK_RATE),
-        rule,
-        LeafRule("newton", l2),
-        Ensemble(bins, QUICK_DEPTH, loss.init(target, weight)),
-        n_steps=QUICK_STEPS,
-        seed=int(words[0, 0]) << 32 | int(words[0, 1]),
-        n_threads=n_threads,
-    )
-    raw = user_shape(ensemble.replay(training_set.code_columns, n_threads))
+    start = loss.init(target, weight)
+    trace = Ensemble(bins, QUICK_DEPTH, start, keep_trees=False)
+    quick = Shard.start(training_set, loss, trace, newton=True, n_threads=n_threads)
+    leaves = LeafRule("newton", l2)
+    chain = Chain(quick, Plain(QUICK_RATE), rule, leaves, trace, seed=chain_seed(seed))
+    boost(chain, QUICK_STEPS)
+    raw = user_shape(chain.rows.raw)
     residuals = loss.gradient(target, raw).reshape(len(some), -1).T
     return choose_combinations(
         np.ascontiguousarray(encoder.levels[:, some]),

@@ -16,11 +16,14 @@ from sglb import _core
 from sglb.bins import Bins
 from sglb.boosting import boost
 from sglb.callbacks import BaseCallback, StepInfo, Stop
+from sglb.chain import Chain
 from sglb.ensemble import Ensemble
 from sglb.leaves import LeafRule
 from sglb.losses import Loss
-from sglb.samplers import Move, Sampler
-from sglb.structure import Structure, StructureRule
+from sglb.noise import Role
+from sglb.samplers import Sampler
+from sglb.shard import Shard
+from sglb.structure import NO_SAMPLE, Sample, SamplePlan, Structure, StructureRule
 from sglb.training_set import TrainingSet
 
 Floats = NDArray[np.float64]
@@ -54,20 +57,16 @@ def projector(bits: ArrayLike, *features: int) -> Floats:
 
 
 class FixedStructure:
-    """The rule that always answers the same."""
+    """The rule that always gives the same structure."""
 
     def __init__(self, structure: Structure) -> None:
         self.structure = structure
 
-    def grow(
-        self,
-        training_set: TrainingSet,
-        slopes: _core.Slopes,
-        largest: tuple[float, float],
-        move: Move,
-        seed: int,
-        step: int,
-    ) -> Structure:
+    def plan(self, n_rows: int, n_outputs: int) -> SamplePlan:
+        """Need no sample."""
+        return NO_SAMPLE
+
+    def search(self, sample: Sample) -> Structure:
         """Return the structure."""
         return self.structure
 
@@ -75,47 +74,37 @@ class FixedStructure:
 class EquallyLikely:
     """The rule that draws from a list without a look at the gradient."""
 
-    def __init__(self, structures: Sequence[Structure], seed: int) -> None:
+    def __init__(self, structures: Sequence[Structure]) -> None:
         self.structures = structures
-        self._generator = np.random.default_rng(seed)
 
-    def grow(
-        self,
-        training_set: TrainingSet,
-        slopes: _core.Slopes,
-        largest: tuple[float, float],
-        move: Move,
-        seed: int,
-        step: int,
-    ) -> Structure:
+    def plan(self, n_rows: int, n_outputs: int) -> SamplePlan:
+        """Need no sample."""
+        return NO_SAMPLE
+
+    def search(self, sample: Sample) -> Structure:
         """Draw one of the structures."""
-        return self.structures[int(self._generator.integers(len(self.structures)))]
+        words = np.empty((1, 4), dtype=np.uint32)
+        _core.words(sample.seed, sample.step, Role.TEST, 0, 0, words)
+        return self.structures[int(words[0, 0]) * len(self.structures) >> 32]
 
 
 class Notes(BaseCallback):
-    """Notes raw scores of some rows, and the last feature split, after a burn-in.
-
-    The chain begins at the raw scores `first` (n_rows,) if they are given.
-    """
+    """Notes raw scores of some rows, and the last feature split, after a burn-in."""
 
     def __init__(
         self,
         n_steps: int,
         burn_in: int,
         rows: NDArray[np.intp] | None = None,
-        first: Floats | None = None,
     ) -> None:
         self.burn_in = burn_in
         self.rows = rows
-        self.first = first
         self.raw: Floats = np.empty((0, 0))
         self.features = np.empty(n_steps - burn_in, dtype=np.int32)
         self._n_steps = n_steps
 
     def start(self, info: StepInfo) -> None:
         """Make room."""
-        if self.first is not None:
-            info.raw[0] = self.first
         n_rows = info.raw.shape[1] if self.rows is None else len(self.rows)
         self.raw = np.empty((self._n_steps - self.burn_in, n_rows))
 
@@ -130,9 +119,28 @@ class Notes(BaseCallback):
         return None
 
 
-class _Forgetful(Ensemble):
-    def append(self, structure: Structure, values: Floats, gains: Floats, shrink: float) -> None:
-        """Keep nothing."""
+def make_chain(
+    rows: TrainingSet,
+    loss: Loss,
+    sampler: Sampler,
+    rule: StructureRule,
+    *,
+    leaves: LeafRule | None = None,
+    offset: ArrayLike = 0.0,
+    state: Floats | None = None,
+    seed: int = 1,
+) -> Chain:
+    """Return a chain on binary features that keeps no trees, so that it may run for ever.
+
+    `state` (d, n_outputs, n_rows) is where it begins, if not at the offset.
+    """
+    bins = Bins(np.full((rows.n_features, 1), 0.5), np.ones(rows.n_features, dtype=np.int32))
+    start = np.broadcast_to(np.asarray(offset, dtype=np.float64), (loss.n_outputs,))
+    size = sampler.move(0).transition.size
+    trace = Ensemble(bins, 1, start, size=size, keep_trees=False)
+    leaves = leaves or LeafRule()
+    shard = Shard.start(rows, loss, trace, newton=leaves.method == "newton", state=state)
+    return Chain(shard, sampler, rule, leaves, trace, seed=seed)
 
 
 def walk(
@@ -143,14 +151,11 @@ def walk(
     notes: Notes,
     *,
     seed: int,
+    state: Floats | None = None,
 ) -> Notes:
     """Run the library's loop for as many steps as the notes have room for."""
-    n_features = rows.n_features
-    bins = Bins(np.full((n_features, 1), 0.5), np.ones(n_features, dtype=np.int32))
-    boost(
-        rows, loss, sampler, rule, LeafRule(), _Forgetful(bins, 1, np.zeros(1)),
-        n_steps=notes.burn_in + len(notes.features), seed=seed, callbacks=[notes],
-    )  # fmt: skip
+    chain = make_chain(rows, loss, sampler, rule, seed=seed, state=state)
+    boost(chain, notes.burn_in + len(notes.features), [notes])
     return notes
 
 

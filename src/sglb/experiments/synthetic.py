@@ -24,6 +24,7 @@ from sglb import _core
 from sglb.bins import Bins
 from sglb.boosting import boost
 from sglb.callbacks import BaseCallback, StepInfo, Stop
+from sglb.chain import Chain
 from sglb.datasets import synthetic
 from sglb.ensemble import Ensemble
 from sglb.leaves import LeafRule
@@ -31,7 +32,8 @@ from sglb.losses import Logistic, Loss, Sla
 from sglb.losses.links import sigmoid
 from sglb.samplers import Annealed, Langevin, Move, Plain, Sampler, Stochastic
 from sglb.settings import draw_seed
-from sglb.structure import GreedySearch, Structure, StructureRule
+from sglb.shard import Shard, SlopeBounds
+from sglb.structure import GreedySearch, Sample, SamplePlan
 from sglb.training_set import TrainingSet
 
 Floats = NDArray[np.float64]
@@ -108,27 +110,17 @@ def long_methods(n_steps: int) -> tuple[Method, ...]:
     )
 
 
-class OwnMoves:
-    """A structure search with noise and sampling of its own in place of the chain's."""
+class OwnSearch(Shard):
+    """Rows whose structures are searched with the noise and sampling of another sampler."""
 
-    def __init__(self, rule: StructureRule, sampler: Sampler) -> None:
-        self.rule = rule
-        self.sampler = sampler
+    search_sampler: Sampler
 
-    def grow(
-        self,
-        training_set: TrainingSet,
-        slopes: _core.Slopes,
-        largest: tuple[float, float],
-        move: Move,
-        seed: int,
-        step: int,
-    ) -> Structure:
-        """Search as if the chain moved as `sampler` says."""
-        own = self.sampler.move(step)
-        # `largest` bounds gradient / subsample, and the two subsamples differ.
-        bounds = largest[0] * move.subsample / own.subsample, largest[1]
-        return self.rule.grow(training_set, slopes, bounds, own, seed, step)
+    def draw(self, plan: SamplePlan, bounds: SlopeBounds, move: Move, draws: _core.Draws) -> Sample:
+        """Draw the sample as if the chain moved as `search_sampler` says."""
+        other = self.search_sampler.move(draws.step)
+        # The first bound is of gradient / subsample, and the two subsamples differ.
+        scaled = bounds[0] * move.subsample / other.subsample, bounds[1]
+        return super().draw(plan, scaled, other, draws)
 
 
 class _Raws(BaseCallback):
@@ -185,25 +177,22 @@ def train(
 ) -> Curve:
     """Run the chain of a method on a fold; judge every step, or those of the rising `numbers`."""
     bins = Bins.fit(fold.x, BORDERS + 1, seed=seed)
-    rows = TrainingSet.build(bins.encode(fold.x), bins.n_codes, fold.y)
-    rule: StructureRule = GreedySearch(DEPTH)
-    if method.structure is not None:
-        rule = OwnMoves(rule, method.structure)
+    data = TrainingSet.build(bins.encode(fold.x), bins.n_codes, fold.y)
+    trace = Ensemble(bins, DEPTH, np.zeros(1))
+    if method.structure is None:
+        rows = Shard.start(data, method.loss, trace, newton=False)
+    else:
+        rows = searched = OwnSearch.start(data, method.loss, trace, newton=False)
+        searched.search_sampler = method.structure
     kept = _Raws(numbers)
-    ensemble = boost(
-        rows,
-        method.loss,
-        method.sampler,
-        rule,
-        LeafRule(),
-        Ensemble(bins, DEPTH, np.zeros(1)),
-        n_steps=n_steps,
-        seed=seed,
-        callbacks=[kept],
+    boost(
+        Chain(rows, method.sampler, GreedySearch(DEPTH), LeafRule(), trace, seed=seed),
+        n_steps,
+        [kept],
     )
     if numbers is None:
-        return fold.curve(kept.raws, [raw[0] for raw in ensemble.staged(fold.test_x)])
-    return fold.curve(kept.raws, ensemble.predict(fold.test_x, states=numbers)[:, 0])
+        return fold.curve(kept.raws, [raw[0] for raw in trace.staged(fold.test_x)])
+    return fold.curve(kept.raws, trace.predict(fold.test_x, states=numbers)[:, 0])
 
 
 def run_fold(

@@ -110,7 +110,7 @@ def weak_convergence(size: Size) -> WeakConvergence:
         sampler, burn_in = Langevin(eps, TEMPERATURE, GAMMA), round(20 / eps)
         n_steps = size.steps(6_000 / eps)
         notes = Notes(burn_in + n_steps, burn_in)
-        rule = EquallyLikely(structures, size.seed)
+        rule = EquallyLikely(structures)
         raw = walk(copies, Squared(), sampler, rule, notes, seed=size.seed).raw
         drawn = _variance_ratio(raw.reshape(n_steps, n_copies, n), limit)
         n_steps = size.steps(50_000 / eps)
@@ -204,10 +204,11 @@ def concentration(size: Size) -> Concentration:
     for chain in range(N_CHAINS):
         state = np.zeros(n)
         for place, beta in enumerate(BETAS):
-            notes = Notes(burn_in + n_steps, burn_in, first=state)
+            notes = Notes(burn_in + n_steps, burn_in)
             sampler = Langevin(CHAIN_RATE, n / beta, CHAIN_GAMMA)
             seed = (size.seed * N_CHAINS + chain) * len(BETAS) + place
-            walk(rows, Welsch(1.0), sampler, GreedySearch(1), notes, seed=seed)
+            at = state[None, None].copy()
+            walk(rows, Welsch(1.0), sampler, GreedySearch(1), notes, seed=seed, state=at)
             excess[chain, place] = mean_loss(notes.raw).mean() - optimum
             state = notes.raw[-1]
     still = walk(rows, Welsch(1.0), Plain(CHAIN_RATE), GreedySearch(1), Notes(2000, 1999), seed=0)

@@ -61,7 +61,7 @@ class Loss(ABC):
         return None
 
     @property
-    def reach(self) -> float:
+    def trust_radius(self) -> float:
         """How far from where a Newton step begins its quadratic can be trusted. No step in a leaf
         is longer but one that is alone, where the learning rate leaves no more than half of that.
         Infinite where it is not known.

@@ -38,7 +38,7 @@ class Logistic(Loss):
         return 0.25
 
     @property
-    def reach(self) -> float:
+    def trust_radius(self) -> float:
         """|g| / h for z = 0. Of rows far from there h vanishes, and few rows of the other class,
         which are rare where most z are negative, would send a leaf anywhere.
         """

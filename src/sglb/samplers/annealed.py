@@ -25,6 +25,7 @@ class Annealed:
     shrink_rates: tuple[float, float]
     n_steps: int
     subsample: float = 1.0
+    structure_noise: float = 1.0
 
     def __post_init__(self) -> None:
         """Validate the number of steps; `Langevin` validates the rates."""
@@ -37,4 +38,6 @@ class Annealed:
             first * (last / first) ** way if first > 0.0 else first
             for first, last in (self.temperatures, self.shrink_rates)
         )
-        return Langevin(self.learning_rate, temperature, shrink_rate, self.subsample).move(step)
+        return Langevin(
+            self.learning_rate, temperature, shrink_rate, self.subsample, self.structure_noise
+        ).move(step)

@@ -1,13 +1,15 @@
 """What a sampler is: the physics of one step of the chain.
 
-A sampler turns the number of a step into a `Move`; the loop in `boosting.py` carries it out:
+A sampler turns the number of a step into a `Move`; the loop in `chain.py` carries it out:
 
-    raw <- shrink * raw - learning_rate * mean over leaf of (gradient + noise * normal)
+    tree = -learning_rate * mean over leaf of (gradient + noise * normal),    S <- C S + b (x) tree
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
+
+from sglb.transition import KEEP, Transition
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,21 +17,36 @@ class Move:
     """One step of a chain.
 
     `noise` is the standard deviation sigma of the Gaussian noise on the gradient of a row of
-    weight one, `shrink` the factor rho that the model is multiplied with, `subsample` the
-    probability with which a row's gradient enters its unbiased estimate.
+    weight one in the leaves, `structure_noise` that in the search of the structure, the same unless
+    stated. `transition` is how the state moves, `subsample` the probability with which a row's
+    gradient enters its unbiased estimate.
     """
 
     learning_rate: float
     noise: float = 0.0
-    shrink: float = 1.0
+    transition: Transition = KEEP
     subsample: float = 1.0
+    structure_noise: float = -1.0  # as `noise`
+    temperature: float = field(init=False)  # sigma^2 = 2 T / eps
 
     def __post_init__(self) -> None:
         """Reject an invalid move; that the chain stays bounded is for `settings` to check."""
         demand("learning_rate", self.learning_rate, self.learning_rate > 0.0, "above 0")
         demand("noise", self.noise, self.noise >= 0.0, "at least 0")
-        demand("shrink", self.shrink, self.shrink <= 1.0, "at most 1 (a shrink rate at least 0)")
+        object.__setattr__(self, "temperature", 0.5 * self.noise**2 * self.learning_rate)
+        if self.structure_noise == -1.0:
+            object.__setattr__(self, "structure_noise", self.noise)
+        demand("structure_noise", self.structure_noise, self.structure_noise >= 0.0, "at least 0")
+        if self.transition.size == 1:
+            demand(
+                "shrink", self.shrink, self.shrink <= 1.0, "at most 1 (a shrink rate at least 0)"
+            )
         demand("subsample", self.subsample, 0.0 < self.subsample <= 1.0, "in (0, 1]")
+
+    @property
+    def shrink(self) -> float:
+        """The factor that the model is multiplied with."""
+        return float(self.transition.C[0, 0])
 
 
 def demand(name: str, value: float, holds: bool, wanted: str) -> None:

@@ -15,13 +15,15 @@ from sglb.categories import Encoding, storage
 from sglb.errors import ModelFormatError
 from sglb.losses import Loss
 
-FORMAT_VERSION = 2  # 1 had no categorical columns; it is still read
+FORMAT_VERSION = 2
 NOISE_VERSION = 1  # how (seed, step, role, output, index) becomes a normal
 MOST_DEPTH = 16
+MOST_PARTS = 16  # of a state
 DIGEST_BYTES = 32
 MOST_NESTING = 50  # a parameter is a list or a dict of numbers and labels at most
 
-# Shapes: F features, B borders, T trees, D depth, L = 2^D leaves, K outputs, H the digest's bytes.
+# Shapes: F features, B borders, T trees, D depth, L = 2^D leaves, K outputs, P parts of the state,
+# H the digest's bytes.
 ARRAYS: Mapping[str, tuple[type[np.generic], str]] = {
     "thresholds": (np.float64, "FB"),
     "n_thresholds": (np.int32, "F"),
@@ -30,7 +32,10 @@ ARRAYS: Mapping[str, tuple[type[np.generic], str]] = {
     "highs": (np.uint8, "TD"),
     "depths": (np.int32, "T"),
     "values": (np.float64, "TLK"),
-    "shrinks": (np.float64, "T"),
+    "cover": (np.float64, "TL"),
+    "C": (np.float64, "TPP"),
+    "b": (np.float64, "TP"),
+    "temperatures": (np.float64, "T"),
     "gains": (np.float64, "TD"),
     "offset": (np.float64, "K"),
     "sha256": (np.uint8, "H"),
@@ -86,7 +91,7 @@ def _is_scores(value: Any) -> bool:
 FIELDS: Mapping[str, Callable[[Any], bool]] = {
     "format": lambda v: v == "sglb",
     "version": lambda v: v == FORMAT_VERSION,
-    "noise_version": lambda v: v == NOISE_VERSION,
+    "noise_version": _is_count,  # prediction draws no noise
     "kind": lambda v: v in ("classifier", "regressor"),
     "loss": _is_loss,
     "classes": _is_classes,
@@ -147,6 +152,8 @@ def check_shapes(arrays: Arrays) -> dict[str, int]:
                 raise ModelFormatError(name, f"shape {array.shape} does not match the other arrays")
     if sizes["D"] > MOST_DEPTH or sizes["L"] != 1 << sizes["D"]:
         raise ModelFormatError("values", f"{sizes['L']} leaves do not match depth {sizes['D']}")
+    if not 1 <= sizes["P"] <= MOST_PARTS:
+        raise ModelFormatError("b", f"a state has 1 to {MOST_PARTS} parts, not {sizes['P']}")
     if sizes["F"] < 1 or sizes["K"] < 1 or not 1 <= sizes["B"] <= 254:
         raise ModelFormatError(
             "thresholds", "a model needs a feature, an output and 1 to 254 borders"
@@ -164,8 +171,10 @@ def check_trees(arrays: Arrays, sizes: Mapping[str, int]) -> None:
     known = (features >= 0) & (features < sizes["F"])
     n_codes = n_thresholds[np.where(known, features, 0)] + 2  # a missing value has a code too
     lows, highs = arrays["lows"], arrays["highs"]
-    shrinks = arrays["shrinks"]
-    laws = {
+    C, temperatures = arrays["C"], arrays["temperatures"]
+    # A model of one part shrinks; how parts of several mix is up to the sampler.
+    shrinks = (C > 0.0) & (C <= 1.0) if sizes["P"] == 1 else np.isfinite(C)
+    conditions = {
         "n_thresholds": (n_thresholds >= 0) & (n_thresholds <= sizes["B"]),
         "thresholds": np.isfinite(thresholds) == used,
         "thresholds padding": used | (thresholds == np.inf),
@@ -175,11 +184,14 @@ def check_trees(arrays: Arrays, sizes: Mapping[str, int]) -> None:
         "lows": (lows <= highs) | ~in_tree,
         "highs": (highs < n_codes) | ~in_tree,
         "values": np.isfinite(arrays["values"]),
-        "shrinks": (shrinks > 0.0) & (shrinks <= 1.0),
+        "cover": np.isfinite(arrays["cover"]) & (arrays["cover"] >= 0.0),
+        "C": shrinks,
+        "b": np.isfinite(arrays["b"]),
+        "temperatures": np.isfinite(temperatures) & (temperatures >= 0.0),
         "gains": np.isfinite(arrays["gains"]),
         "offset": np.isfinite(arrays["offset"]),
     }
-    for field, holds in laws.items():
+    for field, holds in conditions.items():
         if not holds.all():
             raise ModelFormatError(
                 field, f"the value at index {np.argwhere(~holds)[0].tolist()} is not valid"

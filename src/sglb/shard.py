@@ -1,0 +1,381 @@
+"""The rows of a chain: everything that touches rows is a method of a shard.
+
+A shard holds some rows of the training data: their codes, targets, weights, and the chain's state
+there. It knows the number of its first row in the whole table and totals over all rows, and answers
+in integers and maxima, which do not depend on order. So one shard of all rows and several that hold
+a part each (`Shards`) give the same model, bit for bit.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sglb import _core
+from sglb.ensemble import Ensemble
+from sglb.errors import ChainDiverged, NonFiniteGradient
+from sglb.leaves import NewtonPath
+from sglb.losses import Loss
+from sglb.losses.shapes import user_shape
+from sglb.samplers import Move
+from sglb.structure import Sample, SamplePlan, Structure
+from sglb.training_set import TrainingSet, weight_unit
+from sglb.transition import Transition
+
+Floats = NDArray[np.float64]
+
+# Beyond this many rows gradients do not stay in a cache between the two times that a step reads
+# them; a loss of bounded gradient is then evaluated where it is needed instead of stored.
+STORED_ROWS = 50_000
+
+
+# Bounds of |gradient|, as the estimate from a sample of rows has it, and of the hessian.
+SlopeBounds = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Totals:
+    """What a shard knows of all rows: their number, copies and weights."""
+
+    n_rows: int  # of one copy
+    n_copies: int = 1
+    unit: float = 1.0  # weight of an ordinary row
+    largest: float = 1.0  # weight, in units
+    weight: float = 1.0  # sum of weights, in units
+    typical: float = 1.0  # sum of squared weights / sum of weights
+
+    @property
+    def mean_weight(self) -> float:
+        """Weight of a row on average."""
+        return self.weight * self.unit / (self.n_rows * self.n_copies)
+
+    @classmethod
+    def of(cls, parts: Sequence[TrainingSet]) -> "Totals":
+        """Return the totals of the rows of all parts."""
+        n_copies = parts[0].n_copies
+        n_rows = sum(part.n_rows for part in parts)
+        if any(part.weight is None for part in parts):
+            return cls(n_rows // n_copies, n_copies, weight=float(n_rows))
+        weight = np.concatenate([part.weight for part in parts])
+        largest = float(weight.max(initial=0.0))
+        unit = weight_unit(weight, n_copies)
+        typical = 1.0
+        if largest > 0.0:  # in shares of the largest, whose square may be too large for a double
+            share = weight / largest
+            typical = float((share * share).sum() / share.sum() * largest)
+        total = float((weight / unit).sum())
+        return cls(n_rows // n_copies, n_copies, unit, largest / unit, total, typical)
+
+
+class SlopesAt:
+    """First and second derivatives of the loss at raw scores that change."""
+
+    def __init__(
+        self, raw: Floats, y: Floats, loss: Loss, totals: Totals, *, newton: bool, n_threads: int
+    ) -> None:
+        self.raw = raw
+        self._n_threads = n_threads
+        slopes, refresh = None, None
+        bounded = loss.lipschitz is not None and (loss.smoothness is not None or not newton)
+        if bounded and totals.n_rows * totals.n_copies > STORED_ROWS:
+            slopes = loss.slopes(y, raw, newton=newton)
+        if slopes is None:
+            gradient = np.empty_like(raw)
+            hessian = np.empty_like(raw) if newton else None
+            slopes, refresh = loss.stored_slopes(y, raw, gradient, hessian)
+        self.slopes = slopes
+        self._refresh = refresh
+        self._bounds = loss.lipschitz or math.inf, loss.smoothness or 0.0
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether slopes are kept in arrays, rather than evaluated where they are needed."""
+        return self._refresh is not None
+
+    def update(self, move: Move, step: int) -> SlopeBounds:
+        """Make the slopes those of the current raw scores, and return bounds of them."""
+        bounds = self._bounds
+        try:
+            if self._refresh is not None:
+                bounds = self._refresh(self._n_threads)
+        except NonFiniteGradient as error:
+            raise NonFiniteGradient(error.row, error.output, step) from error
+        if not math.isfinite(bounds[0]):
+            raise ChainDiverged(step)
+        return bounds if move.subsample == 1.0 else (bounds[0] / move.subsample, bounds[1])
+
+
+class Shard:
+    """Some rows, their slopes and their state (d, n_outputs, n_rows).
+
+    The first part of the state holds raw scores: `offset`, which never moves, plus the model.
+    """
+
+    def __init__(
+        self,
+        data: TrainingSet,
+        loss: Loss,
+        state: Floats,
+        offset: Floats,
+        *,
+        newton: bool,
+        first_row: int = 0,
+        totals: Totals | None = None,
+        n_threads: int = 1,
+    ) -> None:
+        self.data = data
+        self.loss = loss
+        self.state = state
+        self.offset = offset
+        self.raw: Floats = state[0]
+        totals = Totals.of([data]) if totals is None else totals
+        self.totals = totals
+        self._core = _core.Shard(
+            data.code_columns,
+            data.code_rows,
+            data.n_codes,
+            data.kinds,
+            _core.Weights(data.weight, totals.unit, totals.largest, totals.weight, totals.typical),
+            (first_row, totals.n_rows, totals.n_copies),
+            n_threads,
+        )
+        self._sums = _core.LeafSums()
+        self._sample = _core.Sample()
+        self._sample.bundles = data.bundles
+        self._here = SlopesAt(self.raw, data.y, loss, totals, newton=newton, n_threads=n_threads)
+        self._ahead: SlopesAt | None = None
+        self._newton, self._n_threads = newton, n_threads
+        # Rows of a copy weigh 1 / n_copies of a row, and stand for the whole data in a search.
+        self._root_copies = math.sqrt(totals.n_copies)
+        self.refresh_slopes = self._here.update
+
+    @classmethod
+    def start(
+        cls,
+        data: TrainingSet,
+        loss: Loss,
+        trace: Ensemble,
+        *,
+        newton: bool,
+        n_threads: int = 1,
+        state: Floats | None = None,
+    ) -> Self:
+        """Return a shard of all rows, in the state that a trace leads to or in a stated one."""
+        if state is None:
+            state = trace.replay(data.code_columns, n_threads)
+        return cls(data, loss, state, trace.offset, newton=newton, n_threads=n_threads)
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of all shards, copies included."""
+        return self.totals.n_rows * self.totals.n_copies
+
+    @property
+    def n_outputs(self) -> int:
+        """Raw scores of a row."""
+        return len(self.raw)
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether slopes are kept in arrays."""
+        return self._here.is_stored
+
+    def draw(self, plan: SamplePlan, bounds: SlopeBounds, move: Move, draws: _core.Draws) -> Sample:
+        """Draw the sample that a structure is searched on; the next call makes it another one."""
+        sample, noise = self._sample, move.structure_noise / self._root_copies
+        sample.time = move.learning_rate * draws.step
+        sample.draw(self._core, self._here.slopes, plan, noise, move.subsample, bounds, draws)
+        return sample
+
+    def begin_draw(
+        self, plan: SamplePlan, bounds: SlopeBounds, move: Move, draws: _core.Draws
+    ) -> Sample:
+        """Begin to draw this shard's part of a sample."""
+        sample, noise = self._sample, move.structure_noise / self._root_copies
+        sample.time = move.learning_rate * draws.step
+        sample.begin(self._core, self._here.slopes, plan, noise, move.subsample, bounds, draws)
+        return sample
+
+    def leaf_sums(
+        self,
+        structure: Structure,
+        bounds: SlopeBounds,
+        move: Move,
+        draws: _core.Draws,
+        path: NewtonPath | None = None,
+    ) -> _core.LeafSums:
+        """Add up slopes and weights of the rows of each leaf; the next call changes the result."""
+        slopes = self._here.slopes
+        if path is not None and path.n_steps and self._ahead is not None:
+            slopes = self._ahead.slopes
+        self._sums.sum(
+            self._core,
+            structure,
+            slopes,
+            move.subsample,
+            bounds,
+            draws,
+            None if path is None else path.core,
+        )
+        return self._sums
+
+    def look_ahead(
+        self, structure: Structure, path: NewtonPath, move: Move, step: int
+    ) -> SlopeBounds:
+        """Take the slopes where a path has come to, and return bounds of them.
+
+        A loss that is evaluated when it is needed finds its way there by itself.
+        """
+        if not self.is_stored:
+            return self._here.update(move, step)
+        if self._ahead is None:
+            self._ahead = SlopesAt(
+                np.empty_like(self.raw),
+                self.data.y,
+                self.loss,
+                self.totals,
+                newton=self._newton,
+                n_threads=self._n_threads,
+            )
+        _core.look_ahead(self._core, structure, path.core, self.raw, self._ahead.raw)
+        return self._ahead.update(move, step)
+
+    def mean_loss(self) -> float:
+        """Return the weighted mean loss of the rows."""
+        losses = self.loss.loss(self.data.y, user_shape(self.raw))
+        return float(np.average(losses, weights=self.data.weight))
+
+    def losses(self, constant: Floats | None = None) -> tuple[Floats, Floats | None]:
+        """Return the losses and weights of rows that are enough to estimate a mean of.
+
+        At the current raw scores, or at a constant one (n_outputs,).
+        """
+        rows = self.loss.some(self.data.n_rows)
+        raw = self.raw[:, rows]
+        if constant is not None:
+            raw = np.repeat(constant[:, None], raw.shape[1], axis=1)
+        weight = self.data.weight
+        losses = self.loss.loss(self.data.y[rows], user_shape(raw))
+        return losses, None if weight is None else weight[rows]
+
+    def advance(self, structure: Structure, values: Floats, transition: Transition) -> None:
+        """Move the state: S <- C S + b (x) tree."""
+        _core.advance(self._core, structure, values, transition.core, self.offset, self.state)
+
+
+class Shards:
+    """Several shards as one: their integers are added up, their bounds are maxima."""
+
+    def __init__(self, shards: Sequence[Shard]) -> None:
+        self.shards = list(shards)
+        self._sample = _core.Sample()
+        self._sample.bundles = shards[0].data.bundles
+
+    @property
+    def totals(self) -> Totals:
+        """What is known of all rows."""
+        return self.shards[0].totals
+
+    @property
+    def loss(self) -> Loss:
+        """The loss of the chain."""
+        return self.shards[0].loss
+
+    @property
+    def raw(self) -> Floats:
+        """Raw scores of all rows, (n_outputs, n_rows): a copy."""
+        n_copies = self.shards[0].totals.n_copies
+        parts = [np.split(shard.raw, n_copies, axis=1) for shard in self.shards]
+        return np.concatenate([part for copy in zip(*parts, strict=True) for part in copy], axis=1)
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of all shards, copies included."""
+        return self.shards[0].n_rows
+
+    @property
+    def n_outputs(self) -> int:
+        """Raw scores of a row."""
+        return self.shards[0].n_outputs
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether slopes are kept in arrays."""
+        return self.shards[0].is_stored
+
+    def refresh_slopes(self, move: Move, step: int) -> SlopeBounds:
+        """Make the slopes those of the current raw scores, and return bounds of them."""
+        return _largest([shard.refresh_slopes(move, step) for shard in self.shards])
+
+    def draw(self, plan: SamplePlan, bounds: SlopeBounds, move: Move, draws: _core.Draws) -> Sample:
+        """Draw the sample that a structure is searched on."""
+        parts = [shard.begin_draw(plan, bounds, move, draws) for shard in self.shards]
+        pilot = np.sum([part.pilot() for part in parts], axis=0)
+        counts = [part.draw_part(pilot) for part in parts]
+        before = np.cumsum([0, *counts])
+        squares: NDArray[np.int64] = np.sum(
+            [
+                part.squares(int(first), int(before[-1]))
+                for part, first in zip(parts, before[:-1], strict=True)
+            ],
+            axis=0,
+            dtype=np.int64,
+        )
+        for part in parts:
+            part.pack(squares)
+        self._sample.join(parts)
+        self._sample.time = parts[0].time
+        return self._sample
+
+    def leaf_sums(
+        self,
+        structure: Structure,
+        bounds: SlopeBounds,
+        move: Move,
+        draws: _core.Draws,
+        path: NewtonPath | None = None,
+    ) -> _core.LeafSums:
+        """Add up slopes and weights of the rows of each leaf."""
+        first, *others = [
+            shard.leaf_sums(structure, bounds, move, draws, path) for shard in self.shards
+        ]
+        for other in others:
+            first.add(other)
+        return first
+
+    def look_ahead(
+        self, structure: Structure, path: NewtonPath, move: Move, step: int
+    ) -> SlopeBounds:
+        """Take the slopes where a path has come to, and return bounds of them."""
+        return _largest([shard.look_ahead(structure, path, move, step) for shard in self.shards])
+
+    def advance(self, structure: Structure, values: Floats, transition: Transition) -> None:
+        """Move the state: S <- C S + b (x) tree."""
+        for shard in self.shards:
+            shard.advance(structure, values, transition)
+
+    def losses(self, constant: Floats | None = None) -> tuple[Floats, Floats | None]:
+        """Return the losses and weights of rows that are enough to estimate a mean of."""
+        losses, weights = zip(*(shard.losses(constant) for shard in self.shards), strict=True)
+        weighted = [weight for weight in weights if weight is not None]
+        return np.concatenate(losses), np.concatenate(weighted) if weighted else None
+
+    def mean_loss(self) -> float:
+        """Return the weighted mean loss of the rows."""
+        weights = [shard.data.weight for shard in self.shards]
+        sizes = [
+            float(shard.data.n_rows if weight is None else weight.sum())
+            for shard, weight in zip(self.shards, weights, strict=True)
+        ]
+        return float(np.average([shard.mean_loss() for shard in self.shards], weights=sizes))
+
+
+Rows = Shard | Shards
+
+
+def _largest(bounds: Sequence[SlopeBounds]) -> SlopeBounds:
+    gradients, hessians = zip(*bounds, strict=True)
+    return max(gradients), max(hessians)

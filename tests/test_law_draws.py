@@ -192,6 +192,25 @@ def test_the_hotter_the_chain_the_more_even_the_choice(temperature):
     assert_z((np.mean(guest.choice == 0) - p) / np.sqrt(p * (1 - p) / 20_000), 1)
 
 
+@pytest.mark.parametrize("factor", [0.1, 3.0])
+def test_the_one_step_law_is_exact_for_any_factor_of_the_structure_noise(factor):
+    """Structures see `factor` times the noise, leaves the noise itself, independent of it."""
+    problem = PROBLEMS["regression"]
+    guest = Restart(problem.raw)
+    sampler = Langevin(EPS, N / BETA, GAMMA, structure_noise=factor)
+    walk(problem.rows, problem.loss, sampler, GreedySearch(1), guest, N_DRAWS, seed=4)
+    p = choice_probability(*(float(c[0]) / factor for c in problem.contrasts()))
+    assert_z((np.mean(guest.choice == 0) - p) / np.sqrt(p * (1 - p) / N_DRAWS), 1)
+    averages = [(projector(leaf) @ problem.gradient[0])[:4] for leaf in LEAVES]
+    together = [(leaf[:4, None] == leaf[:4]) / 4.0 for leaf in LEAVES]
+    mean = RHO * problem.raw[0, :4] - EPS * (p * averages[0] + (1 - p) * averages[1])
+    spread = averages[0] - averages[1]
+    covariance = (EPS * SIGMA) ** 2 * (p * together[0] + (1 - p) * together[1]) + EPS**2 * p * (
+        1 - p
+    ) * np.outer(spread, spread)
+    assert_law(guest.raw[:, 0, :4], mean, covariance)
+
+
 def test_without_noise_the_structure_is_the_best_one():
     problem = PROBLEMS["regression"]
     guest = Restart(problem.raw)

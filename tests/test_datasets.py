@@ -73,24 +73,24 @@ def test_the_task_follows_from_the_target(folder, name, target, task):
     assert datasets.load_table(name).task == task
 
 
-def test_an_unknown_table_is_refused_with_the_known_ones(folder):
+def test_an_unknown_table_is_rejected_with_the_known_ones(folder):
     write(folder, "mine", target=[0])
     with pytest.raises(ValueError, match=r"unknown table 'no such'.*SGLB_DATA.*adult.*mine"):
         datasets.load_table("no such")
 
 
-def test_a_data_folder_that_does_not_exist_is_refused(monkeypatch):
+def test_a_data_folder_that_does_not_exist_is_rejected(monkeypatch):
     monkeypatch.setenv("SGLB_DATA", "/no/such/folder")
     with pytest.raises(FileNotFoundError, match="SGLB_DATA"):
         datasets.load_table("adult")
 
 
 def test_the_folder_beside_the_repository_is_found_from_the_current_one(tmp_path, monkeypatch):
-    beside, here = tmp_path / "shared" / "data", tmp_path / "repository"
+    beside, working = tmp_path / "shared" / "data", tmp_path / "repository"
     beside.mkdir(parents=True)
-    here.mkdir()
+    working.mkdir()
     monkeypatch.delenv("SGLB_DATA", raising=False)
-    monkeypatch.chdir(here)
+    monkeypatch.chdir(working)
     write(beside, "mine", x=[1.0], target=[0.5])
     assert datasets.load_table("mine").X.column_names == ["x"]
 

@@ -40,12 +40,12 @@ def test_a_folds_curve_is_the_test_error_and_training_loss_of_each_iterate():
 
 
 def test_folds_give_the_same_errors_in_one_process_and_in_two():
-    one = synthetic.run(3, 10, seed=1, n_jobs=1)
-    two = synthetic.run(3, 10, seed=1, n_jobs=2)
-    for name, curve in one.curves.items():
+    serial = synthetic.run(3, 10, seed=1, n_jobs=1)
+    parallel = synthetic.run(3, 10, seed=1, n_jobs=2)
+    for name, curve in serial.curves.items():
         assert curve.shape == (3, 10)
-        assert np.array_equal(curve, two.curves[name])
-        assert np.array_equal(one.training[name], two.training[name])
+        assert np.array_equal(curve, parallel.curves[name])
+        assert np.array_equal(serial.training[name], parallel.training[name])
 
 
 def test_progress_hears_every_fold():

@@ -7,10 +7,10 @@ from typer.main import get_command
 
 from sglb import SGLBClassifier, SGLBRegressor, load
 from sglb.cli.app import app
-from sglb.cli.options import ELSEWHERE, MODEL, TABLE
+from sglb.cli.options import MODEL, RENAMED, TABLE
 from sglb.cli.wording import in_options
 from sglb.tables import Dialect
-from shell import SMALL, done, refused, sglb
+from shell import SMALL, done, rejected, sglb
 
 
 def parameters(kind):
@@ -18,14 +18,14 @@ def parameters(kind):
 
 
 def options(command):
-    found = get_command(app).commands[command].params
-    return {flag for parameter in found for flag in parameter.opts}
+    params = get_command(app).commands[command].params
+    return {flag for parameter in params for flag in parameter.opts}
 
 
 def test_every_parameter_of_the_estimators_is_an_option():
-    assert parameters(SGLBClassifier) | parameters(SGLBRegressor) == {*MODEL, *ELSEWHERE}
+    assert parameters(SGLBClassifier) | parameters(SGLBRegressor) == {*MODEL, *RENAMED}
     assert {f"--{name.replace('_', '-')}" for name in MODEL} <= options("train")
-    assert set(ELSEWHERE.values()) <= options("train")
+    assert set(RENAMED.values()) <= options("train")
 
 
 @pytest.mark.parametrize("command", ["train", "predict", "evaluate"])
@@ -59,26 +59,26 @@ OF_NUMBERS = {"loss": ("quantile", "quantile")}
 
 
 @pytest.mark.parametrize(
-    ("kind", "target", "given", "metric"),
+    ("kind", "target", "typed", "metric"),
     [
         (SGLBClassifier, "label", GIVEN, "auc"),
         (SGLBRegressor, "number", GIVEN | OF_NUMBERS, "mae"),
     ],
 )
-def test_train_passes_every_option_on(folder, kind, target, given, metric):
-    assert given.keys() >= MODEL.keys()
-    given = {name: value for name, value in given.items() if name in parameters(kind)}
-    words = [word for n, (text, _) in given.items() for word in (f"--{n.replace('_', '-')}", text)]
+def test_train_passes_every_option_on(folder, kind, target, typed, metric):
+    assert typed.keys() >= MODEL.keys()
+    typed = {name: value for name, value in typed.items() if name in parameters(kind)}
+    words = [word for n, (text, _) in typed.items() for word in (f"--{n.replace('_', '-')}", text)]
     words += ["--seed", "7", "--jobs", "1", "--valid-fraction", "0.2", "--eval-metric", metric]
-    said = done("train", "train.csv", "-t", target, "-m", "m.sglb", "-q", *words)
+    message = done("train", "train.csv", "-t", target, "-m", "m.sglb", "-q", *words)
     model = load("m.sglb")
     assert type(model) is kind
     stored = model.get_params()
-    for name, (_, value) in given.items():
+    for name, (_, value) in typed.items():
         assert (name, stored[name]) == (name, value)
         assert type(stored[name]) is type(value)
     assert stored["random_state"] == 7
-    assert f"trees: {metric} " in said
+    assert f"trees: {metric} " in message
 
 
 def test_what_is_automatic_may_be_said(folder):
@@ -104,12 +104,12 @@ def test_the_loss_decides_the_task(folder):
     common = ["train", "counts.csv", "-t", "y", "-m", "m.sglb", *SMALL]
     assert "task: regression (--loss poisson)" in done(*common, "--loss", "poisson")
     assert "task: classification (4 different whole numbers)" in done(*common)
-    said = done(*common[:3], "a", *common[4:], "--loss", "softmax", "--n-estimators", 2)
-    assert "task: classification (--loss softmax)" in said
+    message = done(*common[:3], "a", *common[4:], "--loss", "softmax", "--n-estimators", 2)
+    assert "task: classification (--loss softmax)" in message
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (
             ["--loss", "poisson", "--task", "classification"],
@@ -137,12 +137,12 @@ def test_the_loss_decides_the_task(folder):
         (["--separator", "::"], "--separator must be one character"),
     ],
 )
-def test_errors_speak_of_options(folder, words, said):
+def test_errors_name_options(folder, words, message):
     write_counts(folder)
-    found = refused("train", "counts.csv", "-t", "y", "-m", "m.sglb", *SMALL, *words)
-    assert said in found
+    error = rejected("train", "counts.csv", "-t", "y", "-m", "m.sglb", *SMALL, *words)
+    assert message in error
     for word in ("SGLB", "=", "_"):
-        assert word not in found
+        assert word not in error
 
 
 @pytest.mark.filterwarnings("default")
@@ -160,13 +160,13 @@ def test_words_that_are_not_parameters_stay():
 
 
 def test_the_help_of_temperature_promises_no_more_than_there_is():
-    said = " ".join(done("train", "--help").split())
-    assert "Low temperatures, the default, are for accuracy" in said
-    assert "its uncertainty should not be trusted yet" in said
+    message = " ".join(done("train", "--help").split())
+    assert "Low temperatures, the default, are for accuracy" in message
+    assert "its uncertainty should not be trusted yet" in message
 
 
 @pytest.mark.parametrize("command", ["train", "predict", "evaluate"])
 def test_the_help_fits_80_columns_and_groups_options(command):
-    said = done(command, "--help")
-    assert max(map(len, said.splitlines())) <= 80
-    assert "Reading text files (detected unless given):" in said
+    message = done(command, "--help")
+    assert max(map(len, message.splitlines())) <= 80
+    assert "Reading text files (detected by default):" in message

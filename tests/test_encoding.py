@@ -7,6 +7,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from sklearn.exceptions import NotFittedError
 from sklearn.metrics import log_loss, roc_auc_score
 
 from sglb import SGLBClassifier, SGLBRegressor, archive
@@ -377,6 +378,21 @@ def test_numbers_named_as_categorical_are_levels():
     assert np.array_equal(model.predict(X), same.predict(X.astype(float)))
     assert np.array_equal(model.predict(X), model.predict(X.astype(str)))
     assert len(np.unique(model.predict(np.array([[-1], [99], [1000]])))) == 1
+
+
+def test_a_fitted_model_says_which_columns_are_categorical_and_which_are_text():
+    table = pd.DataFrame({"a": np.arange(40.0), "town": ["Rom", "Bern"] * 20, "code": [1, 2] * 20})
+    model = SGLBClassifier(**FAST, categorical_features=["town", "code"])
+    with pytest.raises(NotFittedError):
+        _ = model.is_categorical_
+    model.fit(table, [0, 1] * 20)
+    assert model.is_categorical_.tolist() == [False, True, True]
+    assert model.is_text_.tolist() == [False, True, False]
+    model.is_categorical_[:] = False  # a copy: the model stays as it is
+    assert model.is_categorical_.any()
+    numeric = SGLBClassifier(**FAST).fit(table[["a"]], [0, 1] * 20)
+    assert not numeric.is_categorical_.any()
+    assert not numeric.is_text_.any()
 
 
 def test_renamed_missing_and_reordered_columns_are_rejected_by_name():

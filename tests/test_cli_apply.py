@@ -126,7 +126,7 @@ def test_a_table_without_the_models_columns_is_rejected(classifier):
         ([1, 2], "holds numbers, but the model's classes are text"),
     ],
 )
-def test_labels_that_the_model_does_not_know_are_rejected(classifier, labels, message):
+def test_labels_not_seen_during_training_are_rejected(classifier, labels, message):
     pa.csv.write_csv(pa.table({"a": [1.0, 2.0], "b": [1.0, 2.0], "label": labels}), "t.csv")
     assert message in rejected("evaluate", classifier, "t.csv", "-t", "label")
 
@@ -155,7 +155,7 @@ def test_predict_writes_to_standard_output_and_nothing_else(classifier):
     assert done("predict", classifier, "test.parquet", "-o", "-") == written
 
 
-def test_what_predict_has_to_say_goes_to_standard_error(classifier):
+def test_messages_of_predict_go_to_standard_error(classifier):
     result = sglb("predict", classifier, "test.parquet", "-o", "p.csv")
     assert result.stdout == ""
     assert result.stderr == "p.csv: 200 rows, prediction\n"
@@ -212,7 +212,7 @@ def test_columns_that_cannot_be_kept_are_rejected(classifier):
     assert "column 'prediction' cannot be kept: the output has a column of that name" in message
 
 
-def test_a_file_in_another_spelling_than_the_training_file_is_the_same_to_a_model(classifier):
+def test_a_file_in_another_format_than_the_training_file_gives_the_same_predictions(classifier):
     table = pa.parquet.read_table("test.parquet")
     a, b = (table[name].to_pylist() for name in "ab")
     rows = [f"{x!r}|{y!r}|{label}" for x, y, label in zip(a, b, table["label"], strict=True)]
@@ -225,7 +225,7 @@ def test_a_file_in_another_spelling_than_the_training_file_is_the_same_to_a_mode
     )
 
 
-def test_a_reader_that_has_seen_enough_is_no_error(classifier):
+def test_a_reader_that_stops_early_is_not_an_error(classifier):
     text = "a,b\n" + "1,2\n" * 200_000
     (classifier.parent / "t.csv").write_text(text)
     code = "from sglb.cli import main; main()"

@@ -29,7 +29,7 @@ def test_every_parameter_of_the_estimators_is_an_option():
 
 
 @pytest.mark.parametrize("command", ["train", "predict", "evaluate"])
-def test_every_command_that_reads_a_table_has_the_options_of_its_spelling(command):
+def test_every_command_that_reads_a_table_has_the_options_of_its_format(command):
     assert {f"--{name.replace('_', '-')}" for name in TABLE} <= options(command)
     fields = {name.removesuffix("s") for name in Dialect.__dataclass_fields__}
     assert {name.removesuffix("s") for name in TABLE} == fields
@@ -81,7 +81,7 @@ def test_train_passes_every_option_on(folder, kind, target, typed, metric):
     assert f"trees: {metric} " in message
 
 
-def test_what_is_automatic_may_be_said(folder):
+def test_automatic_values_may_be_stated(folder):
     names = ["learning-rate", "max-depth", "max-bins", "temperature", "leaf-steps", "leaf-method"]
     words = [word for name in names for word in (f"--{name}", "auto")]
     done("train", "train.csv", "-t", "label", "-m", "m.sglb", "-q", *words, "--n-estimators", 2)
@@ -146,7 +146,7 @@ def test_errors_name_options(folder, words, message):
 
 
 @pytest.mark.filterwarnings("default")
-def test_warnings_speak_of_options(folder):
+def test_warnings_name_options(folder):
     rows = [f"{row},{1000 + row},{row % 2}" for row in range(40)]
     (folder / "t.csv").write_text("\n".join(["a,w,y", *rows]) + "\n")
     result = sglb("train", "t.csv", "-t", "y", "-m", "m.sglb", "--weight", "w", *SMALL)
@@ -159,7 +159,7 @@ def test_words_that_are_not_parameters_stay():
     assert in_options(message) == message.replace("learning_rate", "--learning-rate")
 
 
-def test_the_help_of_temperature_promises_no_more_than_there_is():
+def test_the_help_of_temperature_states_the_limits_of_uncertainty():
     message = " ".join(done("train", "--help").split())
     assert "Low temperatures, the default, are for accuracy" in message
     assert "its uncertainty should not be trusted yet" in message

@@ -95,7 +95,7 @@ def test_quiet_leaves_the_list_out_but_not_the_notes(folder):
         (["001", "002", "003", "004"], "read as numbers; if they are codes: --categorical a"),
     ],
 )
-def test_train_says_what_made_text_of_numbers_and_the_remedy(folder, values, message):
+def test_train_names_the_value_that_turns_numbers_into_text_and_the_remedy(folder, values, message):
     rows = [f"{value},{row % 2}" for row, value in enumerate(values * 3)]
     (folder / "t.csv").write_text("\n".join(["a,y", *rows]) + "\n")
     lines = notes(train("-t", "y"))
@@ -122,7 +122,7 @@ def test_the_remedies_work(folder):
     assert ["b", "number", "4", "missing"] in lines_of(result.stdout)
 
 
-def test_a_model_that_needs_numbers_says_what_spoils_them(folder):
+def test_a_model_that_needs_numbers_names_the_value_that_is_not_one(folder):
     (folder / "t.csv").write_text("a,y\n1,0\n2,1\n3,0\n4,1\n")
     (folder / "new.csv").write_text("a,y\n1,0\n2,1\n?,1\n")
     train("-t", "y")
@@ -136,7 +136,7 @@ def test_a_model_that_needs_numbers_says_what_spoils_them(folder):
     assert "which holds text, for example 'red'" in rejected("predict", "m.sglb", "new.csv")
 
 
-def test_a_target_or_weight_that_should_be_numbers_says_what_spoils_it(folder):
+def test_a_target_or_weight_of_text_names_the_value_that_is_not_a_number(folder):
     (folder / "t.csv").write_text("a,w,y\n1,1,0.5\n2,1,?\n3,x,2.5\n4,1,1.5\n")
     result = sglb("train", "t.csv", "-m", "m.sglb", "-t", "y", "--task", "regression", "-q")
     assert result.exit_code == 2

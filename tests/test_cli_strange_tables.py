@@ -105,9 +105,7 @@ def test_tables_that_cannot_be_used_are_rejected_in_one_line(
     assert not (tmp_path / "m.sglb").exists()
 
 
-def test_a_slip_in_a_target_of_numbers_is_not_a_reason_for_hundreds_of_classes(
-    tmp_path, monkeypatch
-):
+def test_an_error_in_a_target_of_numbers_does_not_make_hundreds_of_classes(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rows = [f"{number},{number * 1.5}" for number in range(60)]
     rows[7] = "7,?"

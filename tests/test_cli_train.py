@@ -92,7 +92,7 @@ def write_shops(path, start=0, n_rows=SHOP_ROWS, zips=("02139", "K1A", "00501"))
     return y
 
 
-def test_train_takes_text_as_it_is_and_predict_reads_it_as_training_did(folder):
+def test_train_reads_text_as_categories_and_predict_reads_it_the_same_way(folder):
     write_shops("shops.csv")
     done("train", "shops.csv", "-t", "y", "-m", "m.sglb", *SMALL)
     model = load("m.sglb")
@@ -109,7 +109,7 @@ def test_train_takes_text_as_it_is_and_predict_reads_it_as_training_did(folder):
     assert "categorical features" in done("info", "m.sglb")
 
 
-def test_train_takes_numbers_as_names_when_told_and_reads_the_valid_table_alike(folder):
+def test_numbers_are_categories_on_request_and_the_valid_table_is_read_alike(folder):
     write_shops("shops.csv")
     write_shops("valid.csv", 1, zips=("02139", "00501"))
     with open("valid.csv", "a") as file:

@@ -39,7 +39,7 @@ def write(folder, name, **columns):
     pa.parquet.write_table(pa.table(columns), folder / f"{name}.parquet")
 
 
-def test_a_stored_table_keeps_its_features_and_sets_everything_else_apart(folder):
+def test_target_weight_group_and_splits_of_a_stored_table_are_not_features(folder):
     write(
         folder,
         "mine",
@@ -111,7 +111,7 @@ def test_a_table_that_is_not_stored_comes_from_openml(folder, monkeypatch):
     assert table.task == "binary"
 
 
-def test_columns_that_openml_does_not_explain_are_set_apart(folder, monkeypatch):
+def test_columns_that_openml_does_not_explain_are_not_features(folder, monkeypatch):
     frame = pd.DataFrame({"IDpol": [1], "ClaimNb": [2], "Exposure": [0.5], "Area": [3.0]})
     bunch = Bunch(frame=frame, target=None)
     monkeypatch.setattr("sklearn.datasets.fetch_openml", lambda **_: bunch)

@@ -36,7 +36,7 @@ def test_a_page_without_the_marks_is_rejected_and_left_alone(tmp_path, text):
     assert page.read_text() == text
 
 
-def test_a_page_that_is_not_there_is_rejected(tmp_path):
+def test_a_missing_page_is_rejected(tmp_path):
     with pytest.raises(FileNotFoundError, match="no such page"):
         check_page(tmp_path / "page.md", "one")
 

@@ -122,7 +122,7 @@ def test_seeds_differ_between_searches_and_trials(folder):
 
 @pytest.mark.parametrize("goal", ["zero-one", "logloss"])
 @pytest.mark.parametrize("method", real_data.METHODS)
-def test_a_search_that_is_interrupted_gives_what_one_in_a_go_gives(folder, goal, method):
+def test_an_interrupted_search_gives_the_same_results_as_an_uninterrupted_one(folder, goal, method):
     whole, broken = (higgs(folder / name, method, goal) for name in ("whole", "broken"))
     assert run_all(whole, 4) == [0, 1, 2, 3]
     assert broken.run_next(2) == 0
@@ -178,7 +178,7 @@ def test_of_equal_scores_the_first_trial_counts(folder, monkeypatch):
     assert searched.best(3).number == 0
 
 
-def test_losses_of_the_best_trial_are_kept_and_can_be_made_again(folder):
+def test_losses_of_the_best_trial_are_kept_and_can_be_recomputed(folder):
     searched = higgs(folder, goal="logloss")
     run_all(searched, 3)
     best = searched.best(3)
@@ -356,7 +356,7 @@ def test_a_table_is_read_again_when_the_folder_is_another(folder, monkeypatch):
     assert search._split("higgs_26k", 0).fingerprint != first.fingerprint
 
 
-def test_more_trials_go_on_from_those_that_are_there(folder):
+def test_more_trials_continue_from_the_finished_ones(folder):
     data = real_data.get_data_sets(["higgs"])
     for n_trials in (1, 3):
         tables_2_3.search(make_options(folder, n_trials=n_trials, data_sets=["higgs"]), data)
@@ -377,7 +377,7 @@ def test_a_search_that_is_not_complete_says_so(folder):
     assert "higgs: only 1 of 5 trials so far." in text
 
 
-def test_both_methods_choose_from_as_many_trials(folder):
+def test_both_methods_choose_from_the_same_number_of_trials(folder):
     options = make_options(folder, n_trials=4)
     data = real_data.get_data_sets(["higgs"])[0]
     for method, n_trials in (("SGB", 2), ("SGLB", 4)):

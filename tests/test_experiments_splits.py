@@ -85,7 +85,7 @@ def test_splits_on_which_a_chain_diverged_are_left_out():
 
 
 @pytest.mark.parametrize("goal", ["zero-one", "logloss"])
-def test_a_split_is_fitted_and_tested_on_rows_of_its_own(folder, goal):
+def test_a_split_is_fitted_and_tested_on_its_rows(folder, goal):
     both = pair(folder, goal)
     assert not both.is_done(2)
     both.run(2)
@@ -104,7 +104,7 @@ def test_a_split_is_fitted_and_tested_on_rows_of_its_own(folder, goal):
     assert both.losses() == [pytest.approx(tuple(expected))]
 
 
-def test_splits_go_on_where_they_were_stopped(folder, monkeypatch):
+def test_interrupted_splits_are_continued(folder, monkeypatch):
     both = pair(folder)
     heard, fitted = [], []
     other_splits.run([both], 2, 1)

@@ -52,12 +52,12 @@ def test_plain_stumps_in_numpy_take_the_same_steps_as_the_kernels():
 
 
 @pytest.mark.parametrize("variant", stumps.VARIANTS, ids=lambda variant: variant.name)
-def test_every_way_to_sample_learns(variant):
+def test_every_variant_learns(variant):
     curve = stumps.train(variant, synthetic.SyntheticFold.draw(0, 0), 40, seed=0)
     assert curve.training[-1] < min(0.49, curve.training[0])
 
 
-def test_rows_are_drawn_as_the_way_says():
+def test_rows_are_sampled_as_the_variant_states():
     generator = np.random.default_rng(0)
     drawn = {
         rows: np.stack(

@@ -44,10 +44,10 @@ def read(X, categorical="from_dtype"):
 
 def words(X, categorical="from_dtype"):
     """The labels of every categorical column, row by row."""
-    return [spelled(column) for column in Reader(categorical).fit(X).features_.labels]
+    return [labels_of(column) for column in Reader(categorical).fit(X).features_.labels]
 
 
-def spelled(column):
+def labels_of(column):
     return [([*column.labels, None])[index] for index in column.index]
 
 
@@ -82,7 +82,9 @@ def test_fields_of_packed_records_are_copied(kind, spec):
         assert values.flags.aligned
         assert values.dtype == x.dtype
         assert np.array_equal(values, x[:, : values.shape[1]])
-        assert [spelled(column) for column in labels] == [["1", "3", "5", "7", "9"]][: len(labels)]
+        assert [labels_of(column) for column in labels] == [["1", "3", "5", "7", "9"]][
+            : len(labels)
+        ]
 
 
 @pytest.mark.parametrize("kind", ["f4", "f8", "i4", "i8"])
@@ -241,7 +243,7 @@ def test_text_and_categories_become_labels_whatever_holds_them(kind):
     features = Reader().fit(TEXT_TABLES[kind]).features_
     assert features.is_categorical.tolist() == [False, True]
     assert features.matrix().tolist() == [[1], [2], [3], [4]]
-    assert [spelled(column) for column in features.labels] == [TOWNS]
+    assert [labels_of(column) for column in features.labels] == [TOWNS]
 
 
 @pytest.mark.parametrize("spec", [["town"], [1], [False, True], np.array([False, True]), ("town",)])
@@ -391,7 +393,7 @@ def test_a_column_of_numbers_that_became_text_is_rejected_by_name():
     array = Reader().fit(np.ones((2, 2)))
     with pytest.raises(ValueError, match=f"column 0 holds text, not numbers; {advice}"):
         array.read(np.array([["1", "2"]]))
-    assert spelled(reader.read_all(pl.DataFrame({"a": [1], "b": [3]})).labels[0]) == ["3"]
+    assert labels_of(reader.read_all(pl.DataFrame({"a": [1], "b": [3]})).labels[0]) == ["3"]
 
 
 SPELLED = [["1.5", "2"], ["-3", " 4e1 "], ["0", ".5"]]
@@ -431,7 +433,7 @@ def test_text_that_may_be_codes_is_categorical(table):
     assert len(words(table)) == len(table[0])
 
 
-def spelled_frames(column):
+def frames_of(column):
     yield pd.DataFrame({"x": column, "n": range(len(column))})
     yield pd.DataFrame({"x": pd.Series(column, dtype=object), "n": range(len(column))})
     yield pl.DataFrame({"x": column, "n": range(len(column))})
@@ -441,7 +443,7 @@ def spelled_frames(column):
 def test_a_column_of_many_numbers_as_text_becomes_categories_with_a_warning():
     column = [str(0.5 * number) for number in range(40)]
     column[3] = None
-    for frame in spelled_frames(column):
+    for frame in frames_of(column):
         with pytest.warns(UserWarning, match=r"numbers as text .*: 'x'; convert") as caught:
             SGLBRegressor(n_estimators=1).fit(frame, np.arange(40))
         assert [warning.filename for warning in caught] == [__file__]
@@ -456,7 +458,7 @@ def test_a_column_of_many_numbers_as_text_becomes_categories_with_a_warning():
 def test_few_numbers_as_text_codes_and_categories_do_not_warn():
     few = [str(number % 31) for number in range(40)]
     codes = [f"{number:03}" for number in range(40)]
-    for frame in (*spelled_frames(few), *spelled_frames(codes)):
+    for frame in (*frames_of(few), *frames_of(codes)):
         assert len(words(frame)) == 1
     many = pl.DataFrame({"x": pl.Series(map(str, range(40)), dtype=pl.Categorical)})
     assert len(words(many)) == len(words(many.to_pandas())) == 1
@@ -465,7 +467,7 @@ def test_few_numbers_as_text_codes_and_categories_do_not_warn():
 def test_rows_are_taken_with_their_labels():
     features = Reader().fit(TEXT_TABLES["arrow text"]).features_.take(np.array([0, 3]))
     assert features.matrix().tolist() == [[1], [4]]
-    assert spelled(features.labels[0]) == ["Rom", "Rom"]
+    assert labels_of(features.labels[0]) == ["Rom", "Rom"]
 
 
 def test_numbers_beside_categories_are_not_widened():

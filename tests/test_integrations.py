@@ -39,7 +39,7 @@ def study(direction="minimize", pruner=None):
     return optuna.create_study(direction=direction, pruner=pruner or optuna.pruners.NopPruner())
 
 
-def test_a_trial_is_told_the_watched_score_of_each_step():
+def test_a_trial_receives_the_watched_score_of_each_step():
     models = []
 
     def objective(trial):
@@ -53,7 +53,7 @@ def test_a_trial_is_told_the_watched_score_of_each_step():
     assert reported == dict(enumerate(models[0].evals_result_["validation_0"]["loss"], start=1))
 
 
-def test_a_trial_is_told_the_score_that_was_chosen_every_so_many_steps():
+def test_a_trial_receives_the_chosen_score_every_n_steps():
     trial = study("maximize").ask()
     sets = [(X_VAL, Y_VAL > 0), (X, Y > 0)]
     model = SGLBClassifier(**FAST).fit(
@@ -108,7 +108,7 @@ def test_a_study_of_several_objectives_is_rejected():
         SGLBRegressor(**FAST).fit(X, Y, **SETS, callbacks=OptunaPruning(several.ask()))
 
 
-def test_pruning_names_the_set_or_metric_that_is_not_there():
+def test_pruning_rejects_an_unknown_set_or_metric_by_name():
     trial = study().ask()
     for arguments, message in (
         ({"set": "test"}, "set='test' is not an evaluation set; allowed: validation_0"),
@@ -233,7 +233,7 @@ def test_without_the_other_library_an_integration_says_how_to_install_it(
 
 
 @pytest.mark.parametrize("every", [0, -1])
-def test_a_rhythm_that_is_none_is_rejected(monkeypatch, every):
+def test_every_must_be_a_positive_whole_number(monkeypatch, every):
     monkeypatch.setitem(sys.modules, "mlflow", StandIn())
     for make in (lambda: OptunaPruning(None, every=every), lambda: MLflowLogging(every=every)):
         with pytest.raises(ValueError, match=f"every={every} is not allowed"):

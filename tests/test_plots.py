@@ -22,7 +22,7 @@ def texts(figure):
     return [text.get_text() for text in axes.texts] + [axes.get_title(loc="left")]
 
 
-def test_error_curves_draw_one_named_line_and_band_a_method():
+def test_error_curves_draw_a_named_line_and_band_per_method():
     figure = plots.error_curves(curves(), title="A title", subtitle="and more")
     axes = figure.axes[0]
     assert len(axes.lines) == len(axes.collections) == 3
@@ -62,7 +62,7 @@ def test_importances_reject_names_that_do_not_fit():
         plots.importances(["a", "b"], [1, 2, 3])
 
 
-def test_training_curves_draw_a_line_a_set_and_mark_the_best_step():
+def test_training_curves_draw_a_line_per_set_and_mark_the_best_step():
     scores = {
         "training": {"loss": [3, 2, 1]},
         "validation": {"loss": [3, 1, 2], "error": [1, 1, 0]},
@@ -77,7 +77,7 @@ def test_training_curves_draw_a_line_a_set_and_mark_the_best_step():
 
 
 @pytest.mark.parametrize("scores", [{}, {"validation": {"loss": [1.0]}}])
-def test_training_curves_reject_a_metric_that_is_not_there(scores):
+def test_training_curves_reject_a_metric_that_does_not_exist(scores):
     with pytest.raises(ValueError, match="not in evals_result"):
         plots.training_curves(scores, metric="auc")
 

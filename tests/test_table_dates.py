@@ -28,15 +28,15 @@ def visits(tmp_path, monkeypatch):
     when = moments()
     busy = ["yes" if moment.weekday() >= 5 else "no" for moment in when]
     size = np.random.default_rng(0).standard_normal(len(when)).round(3)
-    spellings = {
+    formats = {
         "iso.csv": "%Y-%m-%d %H:%M:%S",
         "german.csv": "%d.%m.%Y %H:%M",
         "american.csv": "%m/%d/%Y %H:%M",
     }
-    for name, spelling in spellings.items():
+    for name, date_format in formats.items():
         separator = ";" if name == "german.csv" else ","
         cells = zip(
-            [moment.strftime(spelling) for moment in when], map(str, size), busy, strict=True
+            [moment.strftime(date_format) for moment in when], map(str, size), busy, strict=True
         )
         lines = [["when", "size", "busy"], *cells]
         tmp_path.joinpath(name).write_text("\n".join(separator.join(row) for row in lines) + "\n")
@@ -69,7 +69,7 @@ def test_parts_of_dates_are_remembered_by_their_names(visits, learned):
     assert stated == done("predict", "m.sglb", "iso.csv")
 
 
-def test_a_stated_spelling_of_dates_makes_numbers_of_them(visits):
+def test_dates_of_a_stated_format_become_numbers(visits):
     common = ["train", "american.csv", "-t", "busy", "-m", "m.sglb", *FAST]
     done(*common, "--date-format", "%m/%d/%Y %H:%M", "--valid", "iso.csv")
     assert "when.weekday" in load("m.sglb").feature_names_in_

@@ -1,4 +1,4 @@
-"""Text files in every common spelling are the same table, and ordinary ones are read as ever."""
+"""Text files of every common format give the same table; plain CSV is read as Arrow reads it."""
 
 import csv
 import gzip
@@ -22,7 +22,7 @@ EXPECTED = {
 }
 
 
-def respelled(separator=",", decimal="."):
+def write_csv(separator=",", decimal="."):
     cells = [line.split(",") for line in PLAIN.splitlines()]
     lines = [separator.join(cell.replace(".", decimal) for cell in row) for row in cells]
     return "\r\n".join(lines) + "\r\n"
@@ -45,24 +45,24 @@ def rejected(folder, content, name="t.csv", **stated):
 @pytest.mark.parametrize(
     ("separator", "decimal"), [(",", "."), (";", ","), (";", "."), ("\t", ","), ("|", ".")]
 )
-def test_separator_decimal_sign_and_encoding_are_found(tmp_path, separator, decimal, encoding):
-    table, file = read(tmp_path, respelled(separator, decimal), written=encoding)
+def test_separator_decimal_sign_and_encoding_are_detected(tmp_path, separator, decimal, encoding):
+    table, file = read(tmp_path, write_csv(separator, decimal), written=encoding)
     assert table == EXPECTED
     assert file.dialect.separator == separator
     assert bool(file.notes) == (encoding == "cp1252")
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16-be", "latin-1"])
-def test_what_is_stated_is_not_looked_for(tmp_path, encoding):
+def test_what_is_stated_is_not_detected(tmp_path, encoding):
     stated = {"separator": ";", "decimal": ",", "encoding": encoding, "quote": '"'}
-    table, file = read(tmp_path, respelled(";", ","), written=encoding, **stated)
+    table, file = read(tmp_path, write_csv(";", ","), written=encoding, **stated)
     assert table == EXPECTED
     assert not file.notes
 
 
 @pytest.mark.parametrize("name", ["t.tsv", "t.tsv.gz", "t.csv.gz", "T.CSV.GZ"])
-def test_endings_say_separator_and_compression(tmp_path, name):
-    content = respelled("\t" if "tsv" in name else ",").encode()
+def test_the_extension_states_separator_and_compression(tmp_path, name):
+    content = write_csv("\t" if "tsv" in name else ",").encode()
     table, file = read(tmp_path, gzip.compress(content) if "gz" in name.lower() else content, name)
     assert table == EXPECTED
     assert not file.notes
@@ -86,13 +86,13 @@ def test_an_ordinary_comma_file_is_read_as_arrow_reads_it(tmp_path_factory, rows
         assert mine.to_pylist() == theirs.to_pylist()
 
 
-def test_decimal_commas_are_not_looked_for_between_commas(tmp_path):
+def test_decimal_commas_are_not_detected_where_commas_separate_columns(tmp_path):
     text = 'a,b\n"1,5",1\n"2,5",2\n'
     assert read(tmp_path, text)[0]["a"] == ["1,5", "2,5"]
     assert read(tmp_path, text, decimal=",")[0]["a"] == [1.5, 2.5]
 
 
-def test_thousands_are_found_beside_decimal_commas(tmp_path):
+def test_thousands_are_detected_beside_decimal_commas(tmp_path):
     table, file = read(
         tmp_path, "a;b;c;d\n1.234,5;1.200;1 000,5;x\n7,25;12.000;7;y\n-0,5;3;2,5;z\n"
     )
@@ -128,7 +128,7 @@ def test_commas_that_may_separate_thousands_are_decimal_beside_semicolons_only(
     )
 
 
-def test_a_few_values_that_are_no_numbers_do_not_hide_decimal_commas(tmp_path):
+def test_a_few_values_that_are_not_numbers_do_not_hide_decimal_commas(tmp_path):
     text = "a;b\n1,5;x\n?;y\n2,5;z\n"
     assert read(tmp_path, text)[1].dialect.decimal == ","
     assert read(tmp_path, text, missing=("?",))[0]["a"] == [1.5, None, 2.5]
@@ -157,7 +157,7 @@ def test_lines_within_text_may_lie_anywhere_in_a_large_file(tmp_path):
     assert set(table["a"]) == {"first\nsecond"}
 
 
-def test_empty_lines_are_no_rows(tmp_path):
+def test_empty_lines_are_not_rows(tmp_path):
     assert read(tmp_path, "\na;b\n\n1,5;2\n\n\n2,5;3\n\n")[0] == {"a": [1.5, 2.5], "b": [2, 3]}
 
 
@@ -185,7 +185,7 @@ def test_a_quote_left_open_does_not_make_quotes_of_other_characters(tmp_path, te
     assert message in rejected(tmp_path, text)
 
 
-def test_quotes_may_be_characters_like_others(tmp_path):
+def test_quotes_may_be_ordinary_characters(tmp_path):
     text = 'a\tb\n"x\t1\ny"\t2\n'
     assert read(tmp_path, text, "t.tsv", quote="none")[0] == {"a": ['"x', 'y"'], "b": [1, 2]}
 
@@ -238,7 +238,7 @@ def test_a_bad_byte_behind_a_chunk_is_counted_from_the_start(tmp_path):
         ({"separator": "'", "quote": "'"}, "--separator and --quote are both"),
     ],
 )
-def test_a_spelling_that_contradicts_itself_is_rejected(stated, message):
+def test_a_dialect_that_contradicts_itself_is_rejected(stated, message):
     with pytest.raises(TableError, match=message):
         Dialect(**stated)
 

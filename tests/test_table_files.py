@@ -43,13 +43,13 @@ def test_missing_text_is_missing_in_every_file(folder, learned):
     assert accuracy("m.sglb", "rows.csv") == accuracy("m.sglb", "rows.parquet") > 0.8
 
 
-def test_a_missing_label_is_no_class(folder):
+def test_a_missing_label_is_rejected(folder):
     (folder / "rows.csv").write_text("a,y\n1,yes\n2,no\n3,\n4,no\n")
     message = rejected("train", "rows.csv", "-t", "y", "-m", "m.sglb", *SMALL)
     assert "target column 'y' has a missing value in row 2" in message
 
 
-def test_numbers_that_are_names_keep_their_leading_zeros(folder):
+def test_categories_of_digits_keep_their_leading_zeros(folder):
     generator = np.random.default_rng(4)
     town = generator.integers(0, 5, 400)
     label = np.where(generator.random(400) < 0.9 * (town % 2), "yes", "no")
@@ -76,7 +76,7 @@ def test_numbers_that_are_names_keep_their_leading_zeros(folder):
     assert accuracy("m.sglb", "more.csv") == pytest.approx(accuracy("m.sglb", "rows.csv"), abs=0.01)
 
 
-def test_no_command_writes_over_what_it_reads(folder):
+def test_no_command_overwrites_its_input(folder):
     text = "a,y\n" + "\n".join(f"{i},{'yes' if i % 2 else 'no'}" for i in range(30)) + "\n"
     (folder / "rows.csv").write_text(text)
     message = rejected("train", "rows.csv", "-t", "y", "-m", "./rows.csv", *SMALL)

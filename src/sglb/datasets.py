@@ -20,7 +20,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-Task = Literal["binary", "multiclass", "regression", "ranking"]
+TableTask = Literal["binary", "multiclass", "regression", "ranking"]
 
 TARGET, WEIGHT, GROUP = "target", "weight", "group"
 # Columns of a stored table that assign rows to splits; they are never features.
@@ -33,7 +33,7 @@ class OpenMLTable:
     """The number of a table on OpenML, and the roles of columns that OpenML does not state."""
 
     number: int
-    task: Task
+    task: TableTask
     target: str | None = None
     weight: str | None = None
     drop: tuple[str, ...] = ()
@@ -64,7 +64,7 @@ class Dataset:
     name: str
     X: Any
     y: NDArray[Any]
-    task: Task
+    task: TableTask
     weight: NDArray[np.float64] | None = None
     group: NDArray[Any] | None = None
 
@@ -135,7 +135,7 @@ def _load_stored(name: str, path: Path) -> Dataset:
     )
 
 
-def _task_of(y: NDArray[Any]) -> Task:
+def _task_of(y: NDArray[Any]) -> TableTask:
     """Return the task of a stored target: regression for floats, otherwise classification."""
     if y.dtype.kind == "f":
         return "regression"

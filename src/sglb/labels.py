@@ -3,8 +3,8 @@
 Equal values have the same label, whatever the table and its type: 1, 1.0 and "1" share a label,
 True is 1, and the order of a categorical type's categories does not matter. Different numbers have
 different labels, so a fraction rounded to float32 is not the float64 of the same spelling:
-float32's .1 is "0.10000000149011612", float64's is "0.1". A column of fractions must have the same
-of these types in fit and predict; whole numbers up to 2^24 may change between them.
+float32's .1 is "0.10000000149011612", float64's is "0.1". A column of fractions must have the
+same type in fit and predict; whole numbers up to 2^24 may change between the two.
 
 Part of reading a table; used by `frame`.
 """

@@ -25,7 +25,7 @@ app = typer.Typer(
 app.add_typer(paper.app, name="paper", short_help="Run the paper's experiments.")
 
 
-class Task(StrEnum):
+class TaskName(StrEnum):
     """What kind of target a table has."""
 
     auto = "auto"
@@ -90,7 +90,7 @@ Dates = Annotated[
     ),
 ]
 TaskOption = Annotated[
-    Task,
+    TaskName,
     typer.Option(
         help="auto: the task of --loss; else text, true/false or at most 20 whole numbers are "
         "classes, anything else is regression."
@@ -139,7 +139,7 @@ def train(
     table: TablePath,
     target: Target,
     model: ModelOut,
-    task: TaskOption = Task.auto,
+    task: TaskOption = TaskName.auto,
     valid: Valid = None,
     valid_fraction: ValidFraction = None,
     eval_metric: EvalMetric = None,
@@ -258,7 +258,7 @@ def info(
     top: Annotated[int, typer.Option(min=0, help="Features to list.")] = 10,
     as_json: AsJson = False,
 ) -> None:
-    """Print what a model is and what it looks at."""
+    """Describe a model and list its most important features."""
     from sglb.cli import apply
 
     apply.info(model, top, as_json=as_json)

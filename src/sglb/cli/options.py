@@ -25,7 +25,7 @@ class SamplerName(StrEnum):
     plain = "plain"
 
 
-class LeafMethod(StrEnum):
+class LeafMethodName(StrEnum):
     """The ways to compute leaf values."""
 
     auto = "auto"
@@ -33,7 +33,7 @@ class LeafMethod(StrEnum):
     newton = "newton"
 
 
-class Start(StrEnum):
+class StartName(StrEnum):
     """Where the chain may start."""
 
     auto = "auto"
@@ -41,7 +41,7 @@ class Start(StrEnum):
     mean = "mean"
 
 
-class ClassWeight(StrEnum):
+class ClassWeightName(StrEnum):
     """The ways to weight classes."""
 
     balanced = "balanced"
@@ -133,15 +133,17 @@ MODEL: Group = {
     ),
     "random_strength": _auto(_real, "Noise on the scores of splits."),
     "leaf_method": _option(
-        LeafMethod,
+        LeafMethodName,
         "Model",
         "gradient is the paper's; auto is newton for squared, logistic, softmax, poisson.",
     ),
     "leaf_steps": _auto(_whole, "Newton steps in the leaves of each tree."),
     "l2_regularization": _auto(_real, "Added to the weight of each leaf."),
-    "init": _option(Start, "Model", "Start at zero or, as auto does, at the best constant (mean)."),
+    "init": _option(
+        StartName, "Model", "Start at zero or, as auto does, at the best constant (mean)."
+    ),
     "class_weight": _option(
-        ClassWeight, "Model", "balanced gives every class the same weight in total."
+        ClassWeightName, "Model", "balanced gives every class the same weight in total."
     ),
     "early_stopping_rounds": _option(
         int, "Model", "Stop after this many trees without gain on the evaluation rows.", min=1

@@ -42,7 +42,7 @@ from sglb.tables import (
 
 # More different whole numbers than this are a quantity, not classes.
 MOST_CLASSES = 20
-# If there are more labels, up to this share of text is assumed to be errors among numbers.
+# Of more different labels than that, up to this share of text are errors in a column of numbers.
 MOST_ERRORS = 0.1
 
 

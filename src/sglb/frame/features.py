@@ -1,4 +1,4 @@
-"""A table as the next rooms see it."""
+"""The features of a table, as the next rooms use them."""
 
 from dataclasses import dataclass
 from typing import Any

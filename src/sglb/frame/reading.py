@@ -1,4 +1,4 @@
-"""From any table to features: the one entrance, and the short ways round the checks."""
+"""Read any table as features, without the checks whose result is known."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The error of all table files."""
+"""The error raised for table files."""
 
 
 class TableError(ValueError):

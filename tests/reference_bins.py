@@ -52,8 +52,8 @@ def column_thresholds(values, max_bins):
     cut = cache(lambda begin, end: best_cut(counts, begin, end))
     while len(edges) - 1 < max_bins and len(distinct) > max_bins:
         # max takes the first of equals: the leftmost bin.
-        _, place = max((cut(*bin) for bin in pairwise(edges)), key=lambda found: found[0])
-        edges = sorted([*edges, place])
+        _, edge = max((cut(*bin) for bin in pairwise(edges)), key=lambda best: best[0])
+        edges = sorted([*edges, edge])
     return [between(distinct[i - 1], distinct[i]) for i in edges[1:-1]]
 
 
@@ -73,9 +73,9 @@ def find_thresholds(x, max_bins, sample_rows, seed):
     thresholds = np.full((n_features, max_bins - 1), np.inf)
     n_thresholds = np.zeros(n_features, dtype=np.int32)
     for f in range(n_features):
-        found = column_thresholds(x[rows, f], max_bins)
-        thresholds[f, : len(found)] = found
-        n_thresholds[f] = len(found)
+        column = column_thresholds(x[rows, f], max_bins)
+        thresholds[f, : len(column)] = column
+        n_thresholds[f] = len(column)
     return thresholds, n_thresholds
 
 

@@ -8,12 +8,12 @@ from reference_noise import PERMUTATION, words
 
 
 def permutation(seed, copy, n):
-    """Fisher-Yates from the end: row i changes places with one of 0..i."""
+    """Fisher-Yates from the end: row i is exchanged with a row j of 0..i."""
     order = list(range(n))
     draws = words(seed, copy, PERMUTATION, 0, 0, n).tolist()
     for i in range(n - 1, 0, -1):
-        place = (draws[i][1] << 32 | draws[i][0]) * (i + 1) >> 64
-        order[i], order[place] = order[place], order[i]
+        j = (draws[i][1] << 32 | draws[i][0]) * (i + 1) >> 64
+        order[i], order[j] = order[j], order[i]
     return np.array(order, dtype=np.uint32)
 
 
@@ -22,7 +22,9 @@ def level_sums(levels, n_levels, targets, weight):
     weight = np.ones(levels.shape[1]) if weight is None else weight
     sums, counts = [], []
     for column, n in zip(levels, n_levels, strict=True):
-        sums.append([np.bincount(column, weights=weight * one, minlength=n) for one in targets])
+        sums.append(
+            [np.bincount(column, weights=weight * target, minlength=n) for target in targets]
+        )
         counts.append(np.bincount(column, weights=weight, minlength=n))
     return np.concatenate(sums, axis=1), np.concatenate(counts)
 
@@ -44,7 +46,7 @@ def ordered_statistics(levels, targets, weight, order, means, unit):
 
 
 def combine(levels, members):
-    """Numbers of the joint levels of some columns, as they first appear."""
+    """Numbers of the joint levels of the member columns, in order of appearance."""
     number = {}
     joint = levels[[member for member in members if member >= 0]].T.tolist()
     return np.array([number.setdefault(tuple(row), len(number)) for row in joint], dtype=np.int32)

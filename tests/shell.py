@@ -24,7 +24,7 @@ def done(*words, stdin=None):
     return result.stdout
 
 
-def refused(*words, stdin=None):
+def rejected(*words, stdin=None):
     result = sglb(*words, stdin=stdin)
     assert result.exit_code == 2
     assert result.stderr.startswith("error: ")

@@ -1,4 +1,4 @@
-"""The plan of the house as data: who may import whom, and what may be missing."""
+"""The architecture as data: who may import whom, what is public, and what may be missing."""
 
 import ast
 import os
@@ -13,6 +13,7 @@ from typing import NamedTuple
 import pytest
 
 import sglb
+from sglb import tables
 
 PACKAGE = Path(sglb.__file__).parent
 REPOSITORY = Path(__file__).parent.parent
@@ -81,10 +82,15 @@ PRESENT_OR_UNUSED = {"IPython"}
 IMPORT_NAMES = {"scikit-learn": {"sklearn", "joblib"}, "mlflow-skinny": {"mlflow"}}
 
 
+# Rooms that were made for the command line: `tables` by its exported names, `experiments` as it is.
+FOR_THE_COMMAND_LINE = {"cli", "experiments"}
+
+
 class Import(NamedTuple):
     room: str  # who imports
     target: str  # a dotted module
     late: bool  # inside a function
+    names: tuple[str, ...] = ()  # what is taken from the module, none if it is the module itself
 
     @property
     def package(self):
@@ -114,34 +120,36 @@ def walk(node, late=False):
 def imports():
     for path in sorted(PACKAGE.rglob("*.py")):
         for node, late in walk(ast.parse(path.read_text())):
+            names = tuple(alias.name for alias in node.names)
             if isinstance(node, ast.Import):
-                targets = [alias.name for alias in node.names]
+                targets = [(name, ()) for name in names]
             elif node.module == "sglb":
-                targets = [f"sglb.{home_of(alias.name)}" for alias in node.names]
+                targets = [(f"sglb.{home_of(name)}", ()) for name in names]
             else:
                 assert node.level == 0, f"{path}: imports are absolute"
-                targets = [node.module]
-            for target in targets:
-                yield Import(room_of(path), target, late)
+                targets = [(node.module, names)]
+            for target, taken in targets:
+                yield Import(room_of(path), target, late, taken)
 
 
 IMPORTS = list(imports())
 INSIDE = [i for i in IMPORTS if i.package == "sglb" and i.room != "__init__"]
 OUTSIDE = [i for i in IMPORTS if i.package != "sglb" and i.package not in sys.stdlib_module_names]
+PUBLIC_TARGETS = {f"sglb.{home_of(name)}" for name in sglb.__all__}
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 
 
 def test_the_picture_shows_every_room():
-    found = {room_of(path) for path in PACKAGE.rglob("*.py*") if path.suffix in {".py", ".pyi"}}
-    assert found - {"__init__"} == FLOOR.keys()
+    rooms = {room_of(path) for path in PACKAGE.rglob("*.py*") if path.suffix in {".py", ".pyi"}}
+    assert rooms - {"__init__"} == FLOOR.keys()
 
 
 def test_every_import_goes_down_or_through_a_door():
     for i in INSIDE:
-        there = i.target.split(".")[1]
-        assert there in FLOOR, f"{i.room} imports {i.target}, which is not a room"
-        down = FLOOR[i.room] < FLOOR[there]
-        assert down or i.room == there or (i.room, there) in DOORS, f"{i.room} imports {there}"
+        target = i.target.split(".")[1]
+        assert target in FLOOR, f"{i.room} imports {i.target}, which is not a room"
+        down = FLOOR[i.room] < FLOOR[target]
+        assert down or i.room == target or (i.room, target) in DOORS, f"{i.room} imports {target}"
 
 
 def test_every_door_is_used_and_joins_rooms_of_one_floor():
@@ -153,15 +161,52 @@ def test_every_door_is_used_and_joins_rooms_of_one_floor():
 
 
 def test_integrations_stand_on_public_names_alone():
-    public = {f"sglb.{home_of(name)}" for name in sglb.__all__}
-    others = {i.target for i in INSIDE if i.room == "integrations"} - public
+    others = {i.target for i in INSIDE if i.room == "integrations"} - PUBLIC_TARGETS
     assert {target.split(".")[1] for target in others} == {"integrations"}
+
+
+def is_public(i):
+    """Whether an import by the command line is of public names or of a room made for it."""
+    if any(name.startswith("_") for name in i.names):
+        return False
+    if i.target == "sglb.tables":
+        return set(i.names) <= set(tables.__all__)
+    return i.target in PUBLIC_TARGETS or i.target.split(".")[1] in FOR_THE_COMMAND_LINE
+
+
+def test_the_command_line_stands_on_public_names_and_its_own_rooms():
+    imports_of_cli = [i for i in INSIDE if i.room == "cli"]
+    assert {"sglb.tables", "sglb.estimators.load"} <= {i.target for i in imports_of_cli}
+    for i in imports_of_cli:
+        assert is_public(i), f"cli imports {i.target} {i.names}"
+
+
+@pytest.mark.parametrize(
+    "i",
+    [
+        Import("cli", "sglb.settings", True, ("n_threads",)),
+        Import("cli", "sglb.tables.dates", False, ("split_dates",)),
+        Import("cli", "sglb.tables", False, ("reading",)),
+        Import("cli", "sglb.metrics", False, ("_auc",)),
+    ],
+)
+def test_internals_are_not_public(i):
+    assert not is_public(i)
+
+
+def test_the_command_line_reads_no_private_attribute():
+    for path in (PACKAGE / "cli").glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Attribute) and not node.attr.endswith("__"):
+                owner = node.value.id if isinstance(node.value, ast.Name) else ""
+                private = node.attr.startswith("_") and owner not in {"self", "cls"}
+                assert not private, f"{path.name}: {ast.unparse(node)}"
 
 
 def test_losses_samplers_and_metrics_never_import_one_another():
     for i in INSIDE:
-        there = i.target.split(".")[1]
-        assert not (i.room in STRANGERS and there in STRANGERS - {i.room}), i
+        target = i.target.split(".")[1]
+        assert not (i.room in STRANGERS and target in STRANGERS - {i.room}), i
 
 
 def test_only_the_frame_knows_narwhals():
@@ -230,7 +275,7 @@ def test_importing_the_package_imports_nothing_heavy(tmp_path):
     script = """
         import sys
         import sglb
-        print(sorted({"numpy", "scipy", "sklearn"} & set(sys.modules)))
+        print(sorted({"numpy", "scipy", "sklearn", "rich"} & set(sys.modules)))
     """
     assert run(script, tmp_path) == "[]"
 
@@ -250,7 +295,7 @@ def test_models_are_fitted_and_saved_without_any_optional_package(tmp_path):
 
         X = np.random.default_rng(0).normal(size=(200, 3))
         for model, y in (
-            (sglb.SGLBRegressor(n_estimators=20), X[:, 0]),
+            (sglb.SGLBRegressor(n_estimators=20, verbose=1), X[:, 0]),
             (sglb.SGLBClassifier(n_estimators=20), X[:, 0] > 0),
         ):
             model.fit(X, y, eval_set=[(X, y)])
@@ -262,5 +307,34 @@ def test_models_are_fitted_and_saved_without_any_optional_package(tmp_path):
 
 
 @pytest.mark.parametrize("name", sorted(set(sglb.__all__)))
-def test_every_public_name_is_there(name):
+def test_every_public_name_exists(name):
     assert getattr(sglb, name) is not None
+
+
+def test_the_public_names_are_what_dir_lists():
+    assert set(sglb.__all__) == set(dir(sglb))
+    assert sglb.__version__[0].isdigit()
+
+
+def test_public_modules_are_imported_when_only_sglb_is(tmp_path):
+    script = """
+        import sglb
+        print(sglb.integrations.OptunaPruning.__name__, sglb.losses.Huber.__name__)
+        print(sglb.metrics.METRICS["auc"].name, sglb.plots.save.__name__)
+    """
+    assert run(script, tmp_path).split() == ["OptunaPruning", "Huber", "auc", "save"]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("SGLBRanker", "no attribute 'SGLBRanker': ranking is not available yet"),
+        ("SGLBForest", "no attribute 'SGLBForest'$"),
+    ],
+)
+def test_a_name_that_does_not_exist_is_a_missing_attribute(name, message):
+    assert not hasattr(sglb, name)
+    with pytest.raises(AttributeError, match=message):
+        getattr(sglb, name)
+    with pytest.raises(ImportError, match=f"cannot import name '{name}'"):
+        exec(f"from sglb import {name}")

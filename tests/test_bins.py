@@ -220,12 +220,12 @@ def test_a_training_set_knows_missing_values_and_weights():
     assert Totals.of([weighted]) == Totals(3, 1, 2.5 / 3, 2.4, 3.0, 4.25 / 2.5)
 
 
-def test_a_training_set_refuses_codes_that_its_features_do_not_have():
+def test_a_training_set_rejects_codes_that_its_features_do_not_have():
     with pytest.raises(ValueError, match="feature 1 has a code above 2"):
         TrainingSet.build(np.array([[2], [3]], dtype=np.uint8), np.array([3, 3]), np.zeros(1))
 
 
-def test_tables_that_are_not_numbers_are_refused():
+def test_tables_that_are_not_numbers_are_rejected():
     bins = Bins.fit(np.array([[1.0], [2.0]]), 4)
     for x in (np.array([["a"]]), np.array([[None]]), np.array([[1.0]], dtype=">f8"), [[1.0]]):
         with pytest.raises((TypeError, AttributeError)):
@@ -235,7 +235,7 @@ def test_tables_that_are_not_numbers_are_refused():
             bins.encode(np.zeros((1, 1), dtype=dtype))
 
 
-def test_shapes_that_do_not_fit_are_refused():
+def test_shapes_that_do_not_fit_are_rejected():
     x = np.zeros((4, 2))
     thresholds, n_thresholds = find_thresholds(x, 4)
     codes = np.empty((2, 4), dtype=np.uint8)

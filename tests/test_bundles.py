@@ -22,14 +22,14 @@ def one_hot(rng, n_rows, n_columns, *, none=0.3):
 def test_one_hot_columns_become_one_and_the_others_stay():
     rng = np.random.default_rng(0)
     columns = np.vstack([rng.integers(1, 9, (1, 500)), one_hot(rng, 500, 6)]).astype(np.uint8)
-    found = Bundles.find(columns, np.arange(1, 7))
-    assert found.alone.tolist() == [0]
-    assert found.groups == ((1, 2, 3, 4, 5, 6),)
-    merged = found.columns(columns)
+    bundled = Bundles.find(columns, np.arange(1, 7))
+    assert bundled.alone.tolist() == [0]
+    assert bundled.groups == ((1, 2, 3, 4, 5, 6),)
+    merged = bundled.columns(columns)
     assert np.array_equal(merged[0], columns[0])
-    for code, feature in enumerate(found.groups[0], 1):
+    for code, feature in enumerate(bundled.groups[0], 1):
         assert np.array_equal(merged[1] == code, columns[feature] == 2)
-    assert found.n_codes.tolist() == [7]
+    assert bundled.n_codes.tolist() == [7]
 
 
 def test_columns_that_meet_in_one_row_are_not_bundled():
@@ -48,9 +48,9 @@ def test_a_column_that_is_mostly_on_is_off_where_it_is_rare():
     rng = np.random.default_rng(2)
     columns = one_hot(rng, 500, 6)
     columns[2] = 3 - columns[2]
-    found = Bundles.find(columns, np.arange(6))
-    assert np.array_equal(found.columns(columns)[0] == 3, columns[2] == 1)
-    features, lows, highs = found.split(
+    bundled = Bundles.find(columns, np.arange(6))
+    assert np.array_equal(bundled.columns(columns)[0] == 3, columns[2] == 1)
+    features, lows, highs = bundled.split(
         np.array([0], np.int32), np.array([3], np.uint8), np.array([3], np.uint8)
     )
     assert (features.tolist(), lows.tolist(), highs.tolist()) == ([2], [0], [1])
@@ -87,20 +87,20 @@ def test_the_search_finds_what_it_finds_without_bundles(rng, n_outputs, structur
     n_codes[n_codes == 2] = 3
     weight = rng.integers(0, 3, n_rows).astype(float) if weighted else None
     gradient = rng.normal(size=(n_outputs, n_rows))
-    found = TrainingSet.build(columns, n_codes, np.zeros(n_rows), weight)
-    assert found.bundles is not None
-    assert (found.kinds == Kind.BUNDLE).sum() == len(found.bundles.groups)
+    bundled = TrainingSet.build(columns, n_codes, np.zeros(n_rows), weight)
+    assert bundled.bundles is not None
+    assert (bundled.kinds == Kind.BUNDLE).sum() == len(bundled.bundles.groups)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bundles, "LEAST_MEMBERS", 1000)
         plain = TrainingSet.build(columns, n_codes, np.zeros(n_rows), weight)
     assert plain.bundles is None
     options = {"structure_rows": structure_rows}
-    for one, other in zip(
-        search(found, gradient, 0.5, **options),
+    for first, second in zip(
+        search(bundled, gradient, 0.5, **options),
         search(plain, gradient, 0.5, **options),
         strict=True,
     ):
-        assert np.array_equal(one, other)
+        assert np.array_equal(first, second)
 
 
 def test_a_model_of_one_hot_columns_is_the_one_without_bundles(monkeypatch):

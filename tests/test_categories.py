@@ -46,9 +46,9 @@ def test_all_orders_of_three_rows_are_equally_likely():
     for copy in range(6000):
         order = tuple(permutation(5, copy, 3).tolist())
         counts[order] = counts.get(order, 0) + 1
-    found = np.array(list(counts.values()))
-    assert len(found) == 6
-    assert ((found - 1000) ** 2 / 1000).sum() < 20.5
+    observed = np.array(list(counts.values()))
+    assert len(observed) == 6
+    assert ((observed - 1000) ** 2 / 1000).sum() < 20.5
 
 
 @given(generators, some_sizes, st.integers(1, 4), st.integers(1, 3), st.booleans())
@@ -57,10 +57,10 @@ def test_sums_by_level_equal_their_twin_for_any_threads(rng, n, n_columns, n_tar
     targets, weight = make_targets(rng, n_targets, n, weighted)
     sums, counts = reference_categories.level_sums(levels, n_levels, targets, weight)
     for n_threads in THREADS:
-        found = np.full_like(sums, 9.0), np.full_like(counts, 9.0)
-        _core.level_sums(levels, n_levels, targets, weight, *found, n_threads)
-        assert np.array_equal(found[0], sums)
-        assert np.array_equal(found[1], counts)
+        computed = np.full_like(sums, 9.0), np.full_like(counts, 9.0)
+        _core.level_sums(levels, n_levels, targets, weight, *computed, n_threads)
+        assert np.array_equal(computed[0], sums)
+        assert np.array_equal(computed[1], counts)
 
 
 @given(generators, some_sizes, st.integers(1, 3), st.integers(1, 3), st.booleans())
@@ -74,7 +74,7 @@ def test_ordered_codes_equal_their_twin_for_any_threads(rng, n, n_columns, n_tar
         for order in orders
     ]
     bins = Bins.fit(statistics[0].T, 5)
-    expected = np.concatenate([bins.encode(one.T) for one in statistics], axis=1)
+    expected = np.concatenate([bins.encode(statistic.T) for statistic in statistics], axis=1)
     for n_threads in THREADS:
         columns = np.full(expected.shape, 99, dtype=np.uint8)
         _core.ordered_codes(
@@ -96,9 +96,9 @@ def test_ordered_codes_equal_their_twin_for_any_threads(rng, n, n_columns, n_tar
 def test_the_ordered_statistic_of_four_rows_by_hand():
     levels = np.array([[0, 0, 1, 0]])
     targets, order = np.array([[1.0, 0.0, 1.0, 1.0]]), np.array([3, 1, 0, 2])
-    found = reference_categories.ordered_statistics(levels, targets, None, order, [0.75], 1.0)
-    # Row 3 sees the mean alone, row 1 row 3's one, row 0 rows 3 and 1, row 2 is alone in its level.
-    assert found.tolist() == [[1.75 / 3, 1.75 / 2, 0.75, 0.75]]
+    statistics = reference_categories.ordered_statistics(levels, targets, None, order, [0.75], 1.0)
+    # Row 3 sees the mean alone, row 1 the 1 of row 3, row 0 rows 3 and 1; row 2 has its own level.
+    assert statistics.tolist() == [[1.75 / 3, 1.75 / 2, 0.75, 0.75]]
 
 
 MEMBERS = np.array([[0, 1, -1], [0, 1, 2], [2, 0, -1], [1, -1, -1]], dtype=np.int32)
@@ -116,16 +116,16 @@ def test_combined_levels_and_gains_equal_their_twins(rng, n, weighted):
         _core.combination_gains(
             levels, n_levels, MEMBERS, targets, weight, 5.0, gains, errors, n_threads
         )
-        for place, members in enumerate(MEMBERS):
+        for index, members in enumerate(MEMBERS):
             expected = reference_categories.combine(levels, members)
-            assert np.array_equal(numbers[place], expected)
-            assert n_numbers[place] == expected.max(initial=-1) + 1
+            assert np.array_equal(numbers[index], expected)
+            assert n_numbers[index] == expected.max(initial=-1) + 1
             if n:
                 gain, error = reference_categories.combination_gain(
                     levels, members, targets, weight, 5.0
                 )
-                np.testing.assert_allclose(gains[place], gain, rtol=1e-9, atol=1e-12)
-                np.testing.assert_allclose(errors[place], error, rtol=1e-6, atol=1e-8)
+                np.testing.assert_allclose(gains[index], gain, rtol=1e-9, atol=1e-12)
+                np.testing.assert_allclose(errors[index], error, rtol=1e-6, atol=1e-8)
 
 
 def test_combinations_of_more_levels_than_a_table_can_hold_are_hashed():
@@ -141,7 +141,7 @@ def test_combinations_of_more_levels_than_a_table_can_hold_are_hashed():
 
 
 @given(st.lists(st.integers(0, 2**64 - 1), max_size=50), st.lists(st.integers(0, 9), max_size=50))
-def test_keys_are_numbered_placed_and_found(large, small):
+def test_keys_are_numbered_stored_and_looked_up(large, small):
     keys = np.array(large + small, dtype=np.uint64)
     numbers = np.full(len(keys), 99, dtype=np.int32)
     count = _core.number_keys(keys, numbers)
@@ -151,16 +151,16 @@ def test_keys_are_numbered_placed_and_found(large, small):
     distinct = np.array(order, dtype=np.uint64)
     slots = np.full(2 << len(order).bit_length(), 99, dtype=np.int32)
     _core.place_keys(distinct, slots)
-    wanted = np.concatenate([keys, np.arange(20, dtype=np.uint64)])
+    queries = np.concatenate([keys, np.arange(20, dtype=np.uint64)])
     for n_threads in THREADS:
-        places = np.full(len(wanted), 99, dtype=np.int32)
-        _core.find_keys(wanted, distinct, slots, places, n_threads)
-        assert places.tolist() == [
-            order.index(key) if key in order else -1 for key in wanted.tolist()
+        entries = np.full(len(queries), 99, dtype=np.int32)
+        _core.find_keys(queries, distinct, slots, entries, n_threads)
+        assert entries.tolist() == [
+            order.index(key) if key in order else -1 for key in queries.tolist()
         ]
 
 
-def test_shapes_and_levels_that_do_not_fit_are_refused():
+def test_shapes_and_levels_that_do_not_fit_are_rejected():
     levels, n_levels = np.zeros((1, 3), dtype=np.int32), np.array([1])
     targets, sums, counts = np.zeros((1, 3)), np.zeros((1, 1)), np.zeros(1)
     for bad in (-1, 1):
@@ -203,13 +203,13 @@ def test_the_combination_that_explains_the_residuals_is_chosen_and_no_other():
     n_levels = np.array([100, 100, 5, 3])
     levels = np.array([rng.integers(0, n, 20_000) for n in n_levels], dtype=np.int32)
     effect = rng.normal(size=(100, 5))
-    effect -= effect.mean(axis=1, keepdims=True)  # nothing that one column could say alone
+    effect -= effect.mean(axis=1, keepdims=True)  # nothing that a single column explains
     effect -= effect.mean(axis=0)
     residuals = (effect[levels[1], levels[2]] + rng.normal(size=20_000))[None]
     chosen = choose_combinations(levels, n_levels, residuals, None, many=64)
     # Nearly half of the squares belong to (1, 2); others come in only as extensions of it.
     assert chosen[0] == (1, 2)
-    assert all({1, 2} <= set(one) for one in chosen)
+    assert all({1, 2} <= set(members) for members in chosen)
     noise = rng.normal(size=(1, 20_000))
     assert choose_combinations(levels, n_levels, noise, None, many=64) == []
     assert choose_combinations(levels, n_levels, residuals, None, many=100) == []
@@ -219,21 +219,21 @@ def test_the_error_of_a_gain_is_its_standard_deviation_under_chance():
     # 400 draws of coin signs: the standard deviation of 400 is known to 3.5 %, 4 of that allowed.
     rng = np.random.default_rng(4)
     levels = rng.integers(0, 40, (2, 500)).astype(np.int32)
-    size, found = rng.random((1, 500)), []
+    size, results = rng.random((1, 500)), []
     for _ in range(400):
         gain, error = np.empty((2, 1))
         signs = rng.choice([-1.0, 1.0], (1, 500))
         pair = np.array([[0, 1]], dtype=np.int32)
         n_levels = np.array([40, 40])
         _core.combination_gains(levels, n_levels, pair, size * signs, None, 5.0, gain, error, 1)
-        found.append((gain[0], error[0]))
-    gains, errors = np.array(found).T
+        results.append((gain[0], error[0]))
+    gains, errors = np.array(results).T
     assert np.allclose(errors, errors[0])
     assert abs(gains.std() / errors[0] - 1) < 0.14
     assert abs(gains.mean()) < 4 * errors[0] / 20
 
 
-def test_a_combination_with_too_many_possible_levels_is_no_candidate():
+def test_a_combination_with_too_many_possible_levels_is_not_a_candidate():
     levels = np.zeros((2, 100), dtype=np.int32)
     huge = np.array([1 << 31, 1 << 31])
     assert choose_combinations(levels, huge, np.ones((1, 100)), None, many=64) == []

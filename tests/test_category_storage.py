@@ -109,16 +109,16 @@ def put(*path, value):
         (put("tables", 0, "n_entries", value=0), "categories"),
     ],
 )
-def test_a_forged_encoding_is_refused_by_its_field(change, field):
+def test_a_forged_encoding_is_rejected_by_its_field(change, field):
     with pytest.raises(ModelFormatError) as error:
         archive.loads(forge(FITTED["binary"], change))
     assert error.value.field == field
 
 
-def test_a_combination_without_entries_is_refused():
+def test_a_combination_without_entries_is_rejected():
     """Its keys would be -1 in number, which another combination can make up for."""
     rows = FITTED["binary"]._model.encoding.tables
-    first, second = [place for place, table in enumerate(rows) if len(table.members) > 1][:2]
+    first, second = [index for index, table in enumerate(rows) if len(table.members) > 1][:2]
 
     def change(document):
         tables = document["categories"]["tables"]
@@ -156,30 +156,30 @@ def at(name, index, value):
         (lambda a: a.pop("level_text"), "level_text"),
     ],
 )
-def test_a_forged_table_is_refused_by_its_name(change, field):
+def test_a_forged_table_is_rejected_by_its_name(change, field):
     with pytest.raises(ModelFormatError) as error:
         archive.loads(forge(FITTED["binary"], None, change))
     assert error.value.field == field
 
 
 @EVERY
-def test_odd_content_with_a_right_digest_loads_or_is_refused_but_never_breaks(model, tmp_path):
+def test_odd_content_with_a_right_digest_loads_or_is_rejected_but_never_breaks(model, tmp_path):
     chance = np.random.default_rng(17)
     path = tmp_path / "m.sglb"
 
     def odd_field(document):
-        home = document["categories"]
-        name = chance.choice(sorted(home))
+        categories = document["categories"]
+        name = chance.choice(sorted(categories))
         odd = ODD_VALUES[chance.integers(len(ODD_VALUES))]
-        if isinstance(home[name], list) and home[name] and chance.random() < 0.7:
-            place = chance.integers(len(home[name]))
-            one = home[name][place]
-            if isinstance(one, dict):
-                one[chance.choice(sorted(one))] = odd
+        if isinstance(categories[name], list) and categories[name] and chance.random() < 0.7:
+            index = chance.integers(len(categories[name]))
+            entry = categories[name][index]
+            if isinstance(entry, dict):
+                entry[chance.choice(sorted(entry))] = odd
             else:
-                home[name][place] = odd
+                categories[name][index] = odd
         else:
-            home[name] = odd
+            categories[name] = odd
 
     def odd_bit(arrays):
         name = chance.choice(sorted(name for name in storage.ARRAYS if arrays[name].size))

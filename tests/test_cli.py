@@ -7,13 +7,13 @@ import sys
 import pytest
 
 from sglb.cli.app import app
-from shell import RUNNER, SMALL, done, refused
+from shell import RUNNER, SMALL, done, rejected
 
 TRAIN = ["train", "train.csv", "-t", "label", "-m", "m.sglb", "--drop", "number", "--quiet"]
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["train", "no.csv", "-t", "y", "-m", "m.sglb"], "no.csv: no such file"),
         (["train", ".", "-t", "y", "-m", "m.sglb"], "cannot tell the format"),
@@ -30,7 +30,7 @@ TRAIN = ["train", "train.csv", "-t", "label", "-m", "m.sglb", "--drop", "number"
         ([*TRAIN, "--n-estimators", 0], "--n-estimators 0 is not allowed"),
         ([*TRAIN, "--early-stopping-rounds", 5], "needs --valid or --valid-fraction"),
         ([*TRAIN, "--valid-fraction", 2], "must lie between 0 and 1"),
-        ([*TRAIN, "--valid", "train.csv", "--valid-fraction", 0.5], "exclude one another"),
+        ([*TRAIN, "--valid", "train.csv", "--valid-fraction", 0.5], "exclude each other"),
         ([*TRAIN[:-3], "-m", "no/m.sglb"], "the folder no does not exist"),
         ([*TRAIN[:-3], "-m", "."], "is a folder"),
         ([*TRAIN[:-3], "-m", "-"], "--model needs the name of a file"),
@@ -44,37 +44,37 @@ TRAIN = ["train", "train.csv", "-t", "label", "-m", "m.sglb", "--drop", "number"
         (["predict", "m.sglb", "train.csv", "-o", "p.xlsx"], "cannot tell the format"),
     ],
 )
-def test_what_cannot_be_done_is_refused_in_one_line(folder, words, said):
-    assert said in refused(*words)
+def test_what_cannot_be_done_is_rejected_in_one_line(folder, words, message):
+    assert message in rejected(*words)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "t.csv: the file is empty"),
         ("a,y\n1,0\n1,2,3\n", "row 1 has 3 fields where the first row has 2 names: '1,2,3'"),
-        ("a,a,y\n1,2,3\n", "column 'a' is there more than once"),
+        ("a,a,y\n1,2,3\n", "column 'a' occurs more than once"),
         ("1,1,0\n1,2,3\n", "more than once; the first row looks like data"),
         (
             "1,2,0\n1,2,3\n",
             "no target column 'y'; the table has '1', '2', '0'; the first row looks",
         ),
-        (",,y\n1,2,3\n", "a column without a name is there more than once"),
+        (",,y\n1,2,3\n", "a column without a name occurs more than once"),
         ("a,y\n", "has no rows"),
-        ("y\n1\n", "no columns are left"),
+        ("y\n1\n", "no feature columns are left"),
         ("a,y\n1,0\n2,\n", "target column 'y' has a missing value in row 1"),
-        ("a,y\n1,2020-01-01\n", "text or numbers are needed"),
+        ("a,y\n1,2020-01-01\n", "must be text or numbers"),
     ],
 )
-def test_a_table_that_cannot_be_learned_from_is_refused(folder, text, said):
+def test_a_table_that_cannot_be_learned_from_is_rejected(folder, text, message):
     (folder / "t.csv").write_text(text)
-    assert said in refused("train", "t.csv", "-t", "y", "-m", "m.sglb", *SMALL)
+    assert message in rejected("train", "t.csv", "-t", "y", "-m", "m.sglb", *SMALL)
     assert not (folder / "m.sglb").exists()
 
 
-def test_an_output_that_may_not_be_written_is_refused_before_training(folder, monkeypatch):
+def test_an_output_that_may_not_be_written_is_rejected_before_training(folder, monkeypatch):
     monkeypatch.setattr("os.access", lambda path, mode: mode == os.R_OK)
-    assert "m.sglb: may not be written" in refused(*TRAIN)
+    assert "m.sglb: no permission to write" in rejected(*TRAIN)
 
 
 def test_a_bug_keeps_its_traceback(classifier, monkeypatch):
@@ -101,8 +101,8 @@ def test_without_a_command_the_help_is_shown():
 
 
 def test_a_small_demo_runs_from_the_command_line(folder):
-    said = done("demo", "--folds", 2, "--steps", 10, "--output", "out", "--jobs", 1)
-    assert "2 folds" in said
+    message = done("demo", "--folds", 2, "--steps", 10, "--output", "out", "--jobs", 1)
+    assert "2 folds" in message
     assert (folder / "out" / "test_error.png").exists()
 
 
@@ -138,9 +138,9 @@ def test_without_the_extra_one_line_says_how_to_install_it(tmp_path, missing):
 def test_the_papers_experiments_are_commands(folder, monkeypatch):
     from sglb.experiments import theory, theory_page
 
-    said = done("paper", "--help")
+    message = done("paper", "--help")
     for command in ("synthetic", "zero-one", "logloss", "theory"):
-        assert command in said
+        assert command in message
     small = ("--folds", 2, "--steps", 5, "--sweep-folds", 0, "--catboost-folds", 0, "--jobs", 1)
     assert "2 folds, 5 steps, seed 3" in done("paper", "synthetic", *small, "--seed", 3)
     assert (folder / "paper" / "synthetic_test_error.png").exists()
@@ -151,9 +151,9 @@ def test_the_papers_experiments_are_commands(folder, monkeypatch):
     assert (folder / "there" / "theory.png").exists()
 
 
-def test_a_page_that_cannot_take_the_tables_is_refused_before_the_work(folder):
+def test_a_page_that_cannot_take_the_tables_is_rejected_before_the_work(folder):
     (folder / "page.md").write_text("no marks")
     for command in ("synthetic", "theory"):
-        assert "has no marks" in refused("paper", command, "--write", "--page", "page.md")
-        assert "no such page" in refused("paper", command, "--write")
+        assert "has no marks" in rejected("paper", command, "--write", "--page", "page.md")
+        assert "no such page" in rejected("paper", command, "--write")
     assert not (folder / "paper").exists()

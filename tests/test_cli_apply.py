@@ -14,7 +14,7 @@ import pyarrow.parquet
 import pytest
 
 from sglb import SGLBClassifier, load, tables
-from shell import SMALL, done, refused, rows, sglb
+from shell import SMALL, done, rejected, rows, sglb
 
 
 @pytest.mark.parametrize("output", ["p.csv", "p.tsv", "p.parquet"])
@@ -49,7 +49,7 @@ def test_predict_of_a_regressor_has_numbers_and_uncertainty(regressor):
     done("predict", regressor, "test.parquet", "-o", "p.parquet", "--uncertainty")
     written = pa.parquet.read_table("p.parquet")
     assert written.column_names == ["prediction", "knowledge", "data", "total"]
-    assert "needs a classifier" in refused(
+    assert "needs a classifier" in rejected(
         "predict", regressor, "test.parquet", "-o", "p.csv", "--proba"
     )
 
@@ -61,7 +61,7 @@ def test_predict_reads_a_model_that_was_trained_without_names(folder):
     pa.csv.write_csv(pa.table({"a": table["a"], "b": table["b"]}), "x.csv")
     done("predict", "m.sglb", "x.csv", "-o", "p.csv")
     assert pa.csv.read_csv("p.csv")["prediction"].to_pylist() == load("m.sglb").predict(x).tolist()
-    assert "2 unnamed columns, the table has 5" in refused(
+    assert "2 unnamed columns, the table has 5" in rejected(
         "predict", "m.sglb", "train.csv", "-o", "p.csv"
     )
 
@@ -114,22 +114,25 @@ def test_a_column_without_values_is_missing_everywhere(folder):
     done("predict", "m.sglb", "t.csv", "-o", "p.csv")
 
 
-def test_a_table_without_the_models_columns_is_refused(classifier):
+def test_a_table_without_the_models_columns_is_rejected(classifier):
     pa.csv.write_csv(pa.table({"a": [1.0]}), "t.csv")
-    assert "no column 'b'" in refused("predict", classifier, "t.csv", "-o", "p.csv")
+    assert "no column 'b'" in rejected("predict", classifier, "t.csv", "-o", "p.csv")
 
 
 @pytest.mark.parametrize(
-    ("labels", "said"),
-    [(["high", "odd"], "label 'odd' in row 1"), ([1, 2], "holds numbers, the model's classes")],
+    ("labels", "message"),
+    [
+        (["high", "odd"], "label 'odd' in row 1"),
+        ([1, 2], "holds numbers, but the model's classes are text"),
+    ],
 )
-def test_labels_that_the_model_does_not_know_are_refused(classifier, labels, said):
+def test_labels_not_seen_during_training_are_rejected(classifier, labels, message):
     pa.csv.write_csv(pa.table({"a": [1.0, 2.0], "b": [1.0, 2.0], "label": labels}), "t.csv")
-    assert said in refused("evaluate", classifier, "t.csv", "-t", "label")
+    assert message in rejected("evaluate", classifier, "t.csv", "-t", "label")
 
 
-def test_text_is_refused_as_the_target_of_a_regressor(regressor):
-    assert "holds text" in refused("evaluate", regressor, "test.parquet", "-t", "label")
+def test_text_is_rejected_as_the_target_of_a_regressor(regressor):
+    assert "holds text" in rejected("evaluate", regressor, "test.parquet", "-t", "label")
 
 
 def test_a_failed_write_leaves_the_old_file(classifier, monkeypatch):
@@ -140,7 +143,7 @@ def test_a_failed_write_leaves_the_old_file(classifier, monkeypatch):
         raise OSError("disk full")
 
     monkeypatch.setitem(tables.WRITERS, ".csv", fail)
-    assert "disk full" in refused("predict", classifier, "test.parquet", "-o", "p.csv")
+    assert "disk full" in rejected("predict", classifier, "test.parquet", "-o", "p.csv")
     assert (classifier.parent / "p.csv").read_text() == "old"
     assert not list(classifier.parent.glob(".*"))
 
@@ -152,7 +155,7 @@ def test_predict_writes_to_standard_output_and_nothing_else(classifier):
     assert done("predict", classifier, "test.parquet", "-o", "-") == written
 
 
-def test_what_predict_has_to_say_goes_to_standard_error(classifier):
+def test_messages_of_predict_go_to_standard_error(classifier):
     result = sglb("predict", classifier, "test.parquet", "-o", "p.csv")
     assert result.stdout == ""
     assert result.stderr == "p.csv: 200 rows, prediction\n"
@@ -173,12 +176,12 @@ def test_tables_are_read_from_standard_input(classifier, form):
     for words in (["evaluate", classifier], ["train"]):
         more = ["-m", "n.sglb", *SMALL] if words == ["train"] else []
         done(*words, "-", "-t", "label", *more, stdin=data)
-    assert "standard input: the file is empty" in refused("predict", classifier, "-", stdin=b"")
+    assert "standard input: the file is empty" in rejected("predict", classifier, "-", stdin=b"")
 
 
 def test_the_table_and_the_valid_table_cannot_both_be_standard_input(folder):
-    said = refused("train", "-", "-t", "y", "-m", "m.sglb", "--valid", "-", stdin=b"a,y\n1,2\n")
-    assert "--valid cannot be standard input, too" in said
+    message = rejected("train", "-", "-t", "y", "-m", "m.sglb", "--valid", "-", stdin=b"a,y\n1,2\n")
+    assert "the table and --valid cannot both be standard input" in message
 
 
 def test_predict_keeps_columns_as_they_are(classifier):
@@ -202,14 +205,14 @@ def test_predict_keeps_the_types_of_a_parquet_file(classifier):
 
 
 def test_columns_that_cannot_be_kept_are_rejected(classifier):
-    said = refused("predict", classifier, "test.parquet", "--keep", "id")
-    assert "no column 'id' to keep; the table has 'a', 'b', 'w'" in said
+    message = rejected("predict", classifier, "test.parquet", "--keep", "id")
+    assert "no column 'id' to keep; the table has 'a', 'b', 'w'" in message
     (classifier.parent / "t.csv").write_text("a,b,prediction\n1,2,3\n")
-    said = refused("predict", classifier, "t.csv", "--keep-all")
-    assert "column 'prediction' cannot be kept: the output has one of that name" in said
+    message = rejected("predict", classifier, "t.csv", "--keep-all")
+    assert "column 'prediction' cannot be kept: the output has a column of that name" in message
 
 
-def test_a_file_in_another_spelling_than_the_training_file_is_the_same_to_a_model(classifier):
+def test_a_file_in_another_format_than_the_training_file_gives_the_same_predictions(classifier):
     table = pa.parquet.read_table("test.parquet")
     a, b = (table[name].to_pylist() for name in "ab")
     rows = [f"{x!r}|{y!r}|{label}" for x, y, label in zip(a, b, table["label"], strict=True)]
@@ -222,7 +225,7 @@ def test_a_file_in_another_spelling_than_the_training_file_is_the_same_to_a_mode
     )
 
 
-def test_a_reader_that_has_seen_enough_is_no_error(classifier):
+def test_a_reader_that_stops_early_is_not_an_error(classifier):
     text = "a,b\n" + "1,2\n" * 200_000
     (classifier.parent / "t.csv").write_text(text)
     code = "from sglb.cli import main; main()"

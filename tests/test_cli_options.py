@@ -7,10 +7,10 @@ from typer.main import get_command
 
 from sglb import SGLBClassifier, SGLBRegressor, load
 from sglb.cli.app import app
-from sglb.cli.options import ELSEWHERE, MODEL, TABLE
+from sglb.cli.options import MODEL, RENAMED, TABLE
 from sglb.cli.wording import in_options
 from sglb.tables import Dialect
-from shell import SMALL, done, refused, sglb
+from shell import SMALL, done, rejected, sglb
 
 
 def parameters(kind):
@@ -18,18 +18,18 @@ def parameters(kind):
 
 
 def options(command):
-    found = get_command(app).commands[command].params
-    return {flag for parameter in found for flag in parameter.opts}
+    params = get_command(app).commands[command].params
+    return {flag for parameter in params for flag in parameter.opts}
 
 
 def test_every_parameter_of_the_estimators_is_an_option():
-    assert parameters(SGLBClassifier) | parameters(SGLBRegressor) == {*MODEL, *ELSEWHERE}
+    assert parameters(SGLBClassifier) | parameters(SGLBRegressor) == {*MODEL, *RENAMED}
     assert {f"--{name.replace('_', '-')}" for name in MODEL} <= options("train")
-    assert set(ELSEWHERE.values()) <= options("train")
+    assert set(RENAMED.values()) <= options("train")
 
 
 @pytest.mark.parametrize("command", ["train", "predict", "evaluate"])
-def test_every_command_that_reads_a_table_has_the_options_of_its_spelling(command):
+def test_every_command_that_reads_a_table_has_the_options_of_its_format(command):
     assert {f"--{name.replace('_', '-')}" for name in TABLE} <= options(command)
     fields = {name.removesuffix("s") for name in Dialect.__dataclass_fields__}
     assert {name.removesuffix("s") for name in TABLE} == fields
@@ -60,29 +60,29 @@ OF_NUMBERS = {"loss": ("quantile", "quantile")}
 
 
 @pytest.mark.parametrize(
-    ("kind", "target", "given", "metric"),
+    ("kind", "target", "typed", "metric"),
     [
         (SGLBClassifier, "label", GIVEN, "auc"),
         (SGLBRegressor, "number", GIVEN | OF_NUMBERS, "mae"),
     ],
 )
-def test_train_passes_every_option_on(folder, kind, target, given, metric):
-    assert given.keys() >= MODEL.keys()
-    given = {name: value for name, value in given.items() if name in parameters(kind)}
-    words = [word for n, (text, _) in given.items() for word in (f"--{n.replace('_', '-')}", text)]
+def test_train_passes_every_option_on(folder, kind, target, typed, metric):
+    assert typed.keys() >= MODEL.keys()
+    typed = {name: value for name, value in typed.items() if name in parameters(kind)}
+    words = [word for n, (text, _) in typed.items() for word in (f"--{n.replace('_', '-')}", text)]
     words += ["--seed", "7", "--jobs", "1", "--valid-fraction", "0.2", "--eval-metric", metric]
-    said = done("train", "train.csv", "-t", target, "-m", "m.sglb", "-q", *words)
+    message = done("train", "train.csv", "-t", target, "-m", "m.sglb", "-q", *words)
     model = load("m.sglb")
     assert type(model) is kind
     stored = model.get_params()
-    for name, (_, value) in given.items():
+    for name, (_, value) in typed.items():
         assert (name, stored[name]) == (name, value)
         assert type(stored[name]) is type(value)
     assert stored["random_state"] == 7
-    assert f"trees: {metric} " in said
+    assert f"trees: {metric} " in message
 
 
-def test_what_is_automatic_may_be_said(folder):
+def test_automatic_values_may_be_stated(folder):
     names = ["learning-rate", "max-depth", "max-bins", "temperature", "leaf-steps", "leaf-method"]
     words = [word for name in names for word in (f"--{name}", "auto")]
     done("train", "train.csv", "-t", "label", "-m", "m.sglb", "-q", *words, "--n-estimators", 2)
@@ -105,12 +105,12 @@ def test_the_loss_decides_the_task(folder):
     common = ["train", "counts.csv", "-t", "y", "-m", "m.sglb", *SMALL]
     assert "task: regression (--loss poisson)" in done(*common, "--loss", "poisson")
     assert "task: classification (4 different whole numbers)" in done(*common)
-    said = done(*common[:3], "a", *common[4:], "--loss", "softmax", "--n-estimators", 2)
-    assert "task: classification (--loss softmax)" in said
+    message = done(*common[:3], "a", *common[4:], "--loss", "softmax", "--n-estimators", 2)
+    assert "task: classification (--loss softmax)" in message
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (
             ["--loss", "poisson", "--task", "classification"],
@@ -138,16 +138,16 @@ def test_the_loss_decides_the_task(folder):
         (["--separator", "::"], "--separator must be one character"),
     ],
 )
-def test_errors_speak_of_options(folder, words, said):
+def test_errors_name_options(folder, words, message):
     write_counts(folder)
-    found = refused("train", "counts.csv", "-t", "y", "-m", "m.sglb", *SMALL, *words)
-    assert said in found
+    error = rejected("train", "counts.csv", "-t", "y", "-m", "m.sglb", *SMALL, *words)
+    assert message in error
     for word in ("SGLB", "=", "_"):
-        assert word not in found
+        assert word not in error
 
 
 @pytest.mark.filterwarnings("default")
-def test_warnings_speak_of_options(folder):
+def test_warnings_name_options(folder):
     rows = [f"{row},{1000 + row},{row % 2}" for row in range(40)]
     (folder / "t.csv").write_text("\n".join(["a,w,y", *rows]) + "\n")
     result = sglb("train", "t.csv", "-t", "y", "-m", "m.sglb", "--weight", "w", *SMALL)
@@ -160,14 +160,14 @@ def test_words_that_are_not_parameters_stay():
     assert in_options(message) == message.replace("learning_rate", "--learning-rate")
 
 
-def test_the_help_of_temperature_promises_no_more_than_there_is():
-    said = " ".join(done("train", "--help").split())
-    assert "Low temperatures, the default, are for accuracy" in said
-    assert "its uncertainty should not be trusted yet" in said
+def test_the_help_of_temperature_states_the_limits_of_uncertainty():
+    message = " ".join(done("train", "--help").split())
+    assert "Low temperatures, the default, are for accuracy" in message
+    assert "its uncertainty should not be trusted yet" in message
 
 
 @pytest.mark.parametrize("command", ["train", "predict", "evaluate"])
 def test_the_help_fits_80_columns_and_groups_options(command):
-    said = done(command, "--help")
-    assert max(map(len, said.splitlines())) <= 80
-    assert "Reading text files (detected unless given):" in said
+    message = done(command, "--help")
+    assert max(map(len, message.splitlines())) <= 80
+    assert "Reading text files (detected by default):" in message

@@ -2,13 +2,13 @@
 
 import pytest
 
-from shell import done, refused, sglb
+from shell import done, rejected, sglb
 
 FAST = ["--n-estimators", "3", "--jobs", "1"]
 
 
 @pytest.fixture
-def here(tmp_path, monkeypatch):
+def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
     return tmp_path
@@ -28,13 +28,13 @@ def lines_of(stdout):
     return [line.split() for line in stdout.splitlines() if line.strip()]
 
 
-def test_train_prints_the_role_of_each_column(here):
+def test_train_prints_the_role_of_each_column(folder):
     rows = [
         f"{i},r{i % 3},2024-01-{i:02d},{i % 2},1,{'' if i == 3 else i}.5," for i in range(1, 21)
     ]
-    (here / "t.csv").write_text("\n".join(["id,town,when,y,w,size,none", *rows]) + "\n")
-    said = train("-t", "y", "--weight", "w", "--drop", "id", "--dates").stdout
-    found = lines_of(said)
+    (folder / "t.csv").write_text("\n".join(["id,town,when,y,w,size,none", *rows]) + "\n")
+    message = train("-t", "y", "--weight", "w", "--drop", "id", "--dates").stdout
+    lines = lines_of(message)
     for line in (
         "id dropped",
         "town category 3 levels",
@@ -44,35 +44,35 @@ def test_train_prints_the_role_of_each_column(here):
         "size number",
         "none number no values",
     ):
-        assert line.split() in found
-    assert "20 rows, 5 features" in said
-    assert max(map(len, said.splitlines())) <= 80
+        assert line.split() in lines
+    assert "20 rows, 5 features" in message
+    assert max(map(len, message.splitlines())) <= 80
 
 
-def test_a_wide_table_is_listed_by_role_within_80_characters(here):
-    names = [f"measurement_{place}" for place in range(200)]
+def test_a_wide_table_is_listed_by_role_within_80_characters(folder):
+    names = [f"measurement_{index}" for index in range(200)]
     rows = [
-        ",".join([*(str(i + place) for place in range(200)), "x", str(i % 2)]) for i in range(9)
+        ",".join([*(str(i + index) for index in range(200)), "x", str(i % 2)]) for i in range(9)
     ]
-    (here / "t.csv").write_text("\n".join([",".join([*names, "t", "y"]), *rows]) + "\n")
-    said = train("-t", "y").stdout
-    found = lines_of(said)
-    assert ["number", "200", "measurement_0,", "measurement_1,", "measurement_2,", "..."] in found
-    assert ["category", "1", "t"] in found
-    assert ["target", "1", "y"] in found
-    assert len(found) < 12
-    assert max(map(len, said.splitlines())) <= 80
+    (folder / "t.csv").write_text("\n".join([",".join([*names, "t", "y"]), *rows]) + "\n")
+    message = train("-t", "y").stdout
+    lines = lines_of(message)
+    assert ["number", "200", "measurement_0,", "measurement_1,", "measurement_2,", "..."] in lines
+    assert ["category", "1", "t"] in lines
+    assert ["target", "1", "y"] in lines
+    assert len(lines) < 12
+    assert max(map(len, message.splitlines())) <= 80
 
 
-def test_quiet_leaves_the_list_out_but_not_the_notes(here):
-    (here / "t.csv").write_text("a,y\n1,0\n?,1\n3,0\n4,1\n")
+def test_quiet_leaves_the_list_out_but_not_the_notes(folder):
+    (folder / "t.csv").write_text("a,y\n1,0\n?,1\n3,0\n4,1\n")
     result = train("-t", "y", "--quiet")
     assert "column" not in result.stdout
     assert len(notes(result)) == 1
 
 
 @pytest.mark.parametrize(
-    ("values", "said"),
+    ("values", "message"),
     [
         (
             ["1", "?", "3.5", "?"],
@@ -92,54 +92,54 @@ def test_quiet_leaves_the_list_out_but_not_the_notes(here):
             "looks like a date; remedy: --dates --date-format",
         ),
         (["31.1.2024", "1.2.2024", "", ""], "looks like a date; remedy: --dates"),
-        (["001", "002", "003", "004"], "read as numbers; if they are names: --categorical a"),
+        (["001", "002", "003", "004"], "read as numbers; if they are codes: --categorical a"),
     ],
 )
-def test_train_says_what_made_text_of_numbers_and_the_remedy(here, values, said):
+def test_train_names_the_value_that_turns_numbers_into_text_and_the_remedy(folder, values, message):
     rows = [f"{value},{row % 2}" for row, value in enumerate(values * 3)]
-    (here / "t.csv").write_text("\n".join(["a,y", *rows]) + "\n")
-    found = notes(train("-t", "y"))
-    assert len(found) == 1
-    assert found[0].startswith("note: t.csv: column 'a' ")
-    assert said in found[0]
+    (folder / "t.csv").write_text("\n".join(["a,y", *rows]) + "\n")
+    lines = notes(train("-t", "y"))
+    assert len(lines) == 1
+    assert lines[0].startswith("note: t.csv: column 'a' ")
+    assert message in lines[0]
 
 
 @pytest.mark.parametrize(
     "values", [["x", "y", "1", "z"], ["02139", "K1A", "00501", "02139"], ["1", "2", "3", "4"]]
 )
-def test_columns_that_are_what_they_seem_have_no_note(here, values):
+def test_columns_that_are_what_they_seem_have_no_note(folder, values):
     rows = [f"{value},{row % 2}" for row, value in enumerate(values * 3)]
-    (here / "t.csv").write_text("\n".join(["a,y", *rows]) + "\n")
+    (folder / "t.csv").write_text("\n".join(["a,y", *rows]) + "\n")
     assert not notes(train("-t", "y"))
 
 
-def test_the_remedies_work(here):
+def test_the_remedies_work(folder):
     rows = [f'"{1000 + i:,}.5",{"?" if i % 5 == 2 else i},{i % 2}' for i in range(20)]
-    (here / "t.csv").write_text("\n".join(["a,b,y", *rows]) + "\n")
+    (folder / "t.csv").write_text("\n".join(["a,b,y", *rows]) + "\n")
     assert len(notes(train("-t", "y"))) == 2
     result = train("-t", "y", "--thousands", ",", "--missing", "?")
     assert not notes(result)
     assert ["b", "number", "4", "missing"] in lines_of(result.stdout)
 
 
-def test_a_model_that_needs_numbers_says_what_spoils_them(here):
-    (here / "t.csv").write_text("a,y\n1,0\n2,1\n3,0\n4,1\n")
-    (here / "new.csv").write_text("a,y\n1,0\n2,1\n?,1\n")
+def test_a_model_that_needs_numbers_names_the_value_that_is_not_one(folder):
+    (folder / "t.csv").write_text("a,y\n1,0\n2,1\n3,0\n4,1\n")
+    (folder / "new.csv").write_text("a,y\n1,0\n2,1\n?,1\n")
     train("-t", "y")
-    said = refused("predict", "m.sglb", "new.csv")
-    assert "new.csv: the model needs numbers in column 'a', which is text because of '?'" in said
-    assert "--missing '?'" in said
+    message = rejected("predict", "m.sglb", "new.csv")
+    assert "new.csv: the model needs numbers in column 'a', which is text because of '?'" in message
+    assert "--missing '?'" in message
     valid = sglb("train", "t.csv", "-t", "y", "-m", "m.sglb", "--valid", "new.csv", "-q")
     assert "new.csv: the model needs numbers in column 'a'" in valid.stderr
     assert done("predict", "m.sglb", "new.csv", "--missing", "?").count("\n") == 4
-    (here / "new.csv").write_text("a\nred\nblue\n")
-    assert "which holds text, for example 'red'" in refused("predict", "m.sglb", "new.csv")
+    (folder / "new.csv").write_text("a\nred\nblue\n")
+    assert "which holds text, for example 'red'" in rejected("predict", "m.sglb", "new.csv")
 
 
-def test_a_target_or_weight_that_should_be_numbers_says_what_spoils_it(here):
-    (here / "t.csv").write_text("a,w,y\n1,1,0.5\n2,1,?\n3,x,2.5\n4,1,1.5\n")
+def test_a_target_or_weight_of_text_names_the_value_that_is_not_a_number(folder):
+    (folder / "t.csv").write_text("a,w,y\n1,1,0.5\n2,1,?\n3,x,2.5\n4,1,1.5\n")
     result = sglb("train", "t.csv", "-m", "m.sglb", "-t", "y", "--task", "regression", "-q")
     assert result.exit_code == 2
     assert "target column 'y' holds text: it is text because of '?' in row 1" in result.stderr
-    said = refused("train", "t.csv", "-m", "m.sglb", "-t", "y", "--weight", "w", "-q")
-    assert "weight column 'w' holds text, not numbers: 'x' in row 2" in said
+    message = rejected("train", "t.csv", "-m", "m.sglb", "-t", "y", "--weight", "w", "-q")
+    assert "weight column 'w' holds text, not numbers: 'x' in row 2" in message

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from shell import done, refused
+from shell import done, rejected
 
 FAST = ["--n-estimators", "30", "--max-depth", "2", "--jobs", "1", "--quiet"]
 N_ROWS = 60
@@ -74,7 +74,7 @@ def test_strange_tables_are_learned_from_and_predicted(tmp_path, monkeypatch, ma
     rows = list(csv.reader(io.StringIO(written)))
     assert rows[0] == [target, "prediction"]
     assert len(rows) == N_ROWS + 1
-    assert np.mean([truth == found for truth, found in rows[1:]]) > 0.9
+    assert np.mean([truth == predicted for truth, predicted in rows[1:]]) > 0.9
 
 
 def parquet_in_disguise():
@@ -84,34 +84,36 @@ def parquet_in_disguise():
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (b"", "t.csv: the file is empty"),
         (b"a,b,y\n", "t.csv: has no rows"),
         (b"a,b,y\n1,2,0\n1,2\n", "row 1 has 2 fields where the first row has 3 names: '1,2'"),
         (parquet_in_disguise(), "t.csv: holds Parquet data"),
         (b"1.5,2,0\n2.5,3,1\n", "the first row looks like data: the file needs a first row with"),
-        (b"day,y\n2024-01-01,0\n2024-01-02,1\n", "--dates makes numbers of them"),
+        (b"day,y\n2024-01-01,0\n2024-01-02,1\n", "--dates turns them into numbers"),
         (b"a b y\n1 2 0\n", "no target column 'y'; the table has 'a b y'"),
         (bytes(range(1, 256)) * 9, "state its encoding with --encoding"),
     ],
 )
-def test_tables_that_cannot_be_used_are_rejected_in_one_line(tmp_path, monkeypatch, content, said):
+def test_tables_that_cannot_be_used_are_rejected_in_one_line(
+    tmp_path, monkeypatch, content, message
+):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "t.csv").write_bytes(content)
-    assert said in refused("train", "t.csv", "-t", "y", "-m", "m.sglb", *FAST)
+    assert message in rejected("train", "t.csv", "-t", "y", "-m", "m.sglb", *FAST)
     assert not (tmp_path / "m.sglb").exists()
 
 
-def test_a_slip_in_a_target_of_numbers_is_not_a_reason_for_hundreds_of_classes(
-    tmp_path, monkeypatch
-):
+def test_an_error_in_a_target_of_numbers_does_not_make_hundreds_of_classes(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rows = [f"{number},{number * 1.5}" for number in range(60)]
     rows[7] = "7,?"
     (tmp_path / "slip.csv").write_text("x,y\n" + "\n".join(rows) + "\n")
-    told = refused("train", "slip.csv", "-t", "y", "-m", "m.sglb")
-    assert "the target is numbers but for 1 of 60 different values, the first '?' in row 7" in told
+    error = rejected("train", "slip.csv", "-t", "y", "-m", "m.sglb")
+    assert (
+        "the target is numbers except for 1 of 60 different values, the first '?' in row 7" in error
+    )
 
 
 def test_the_line_that_spreadsheets_write_before_the_names_states_the_separator(
@@ -120,5 +122,5 @@ def test_the_line_that_spreadsheets_write_before_the_names_states_the_separator(
     monkeypatch.chdir(tmp_path)
     rows = "\n".join(f"{number};{number % 2}" for number in range(40))
     (tmp_path / "sheet.csv").write_text(f"sep=;\nx;y\n{rows}\n")
-    said = done("train", "sheet.csv", "-t", "y", "-m", "m.sglb", "--n-estimators", "2")
-    assert "40 rows, 1 feature" in said
+    message = done("train", "sheet.csv", "-t", "y", "-m", "m.sglb", "--n-estimators", "2")
+    assert "40 rows, 1 feature" in message

@@ -10,7 +10,7 @@ import pytest
 
 from sglb import SGLBClassifier, SGLBRegressor, load
 from sglb.cli.train import guess_task
-from shell import SMALL, done, refused, rows, sglb
+from shell import SMALL, done, rejected, rows, sglb
 
 
 def test_train_writes_the_model_that_the_estimator_would_have_fitted(classifier):
@@ -23,11 +23,11 @@ def test_train_writes_the_model_that_the_estimator_would_have_fitted(classifier)
 
 
 def test_train_says_what_it_found_and_did(folder):
-    said = done("train", "train.csv", "-t", "label", "-m", "m.sglb", "--weight", "w", *SMALL)
-    assert "200 rows, 3 features" in said
-    assert "task: classification (text labels)" in said
-    assert "trained 20 trees" in said
-    assert "saved m.sglb" in said
+    message = done("train", "train.csv", "-t", "label", "-m", "m.sglb", "--weight", "w", *SMALL)
+    assert "200 rows, 3 features" in message
+    assert "task: classification (text labels)" in message
+    assert "trained 20 trees" in message
+    assert "saved m.sglb" in message
 
 
 def test_train_uses_weights(folder):
@@ -44,10 +44,10 @@ def test_train_uses_weights(folder):
 @pytest.mark.parametrize("weight", [(), ("--weight", "w")])
 def test_train_stops_early_on_evaluation_rows(folder, watch, weight):
     options = ["--early-stopping-rounds", 5, "--learning-rate", 0.5, "--drop", "number", "-q"]
-    said = done("train", "train.csv", "-t", "label", "-m", "m.sglb", *watch, *weight, *options)
+    message = done("train", "train.csv", "-t", "label", "-m", "m.sglb", *watch, *weight, *options)
     model = load("m.sglb")
     assert model.n_iter_ == model.best_iteration_ < 1000
-    assert f"best after {model.n_iter_} trees" in said
+    assert f"best after {model.n_iter_} trees" in message
 
 
 def test_progress_goes_to_standard_error_only(folder):
@@ -84,32 +84,32 @@ def write_shops(path, start=0, n_rows=SHOP_ROWS, zips=("02139", "K1A", "00501"))
     """A table with text, numbers that are names, and text that looks like numbers."""
     generator = np.random.default_rng(start)
     shop, zone = generator.integers(0, 80, n_rows), generator.integers(0, 5, n_rows)
-    place = generator.integers(0, len(zips), n_rows)
-    y = (shop % 2) + (zone == 3) + 2 * (np.array(zips)[place] == "02139")
+    index = generator.integers(0, len(zips), n_rows)
+    y = (shop % 2) + (zone == 3) + 2 * (np.array(zips)[index] == "02139")
     y = y + 0.1 * generator.standard_normal(n_rows)
-    table = {"shop": [f"s{one}" for one in shop], "zone": zone, "zip": np.array(zips)[place]}
+    table = {"shop": [f"s{number}" for number in shop], "zone": zone, "zip": np.array(zips)[index]}
     pa.csv.write_csv(pa.table({**table, "y": y}), path)
     return y
 
 
-def test_train_takes_text_as_it_is_and_predict_reads_it_as_training_did(folder):
+def test_train_reads_text_as_categories_and_predict_reads_it_the_same_way(folder):
     write_shops("shops.csv")
     done("train", "shops.csv", "-t", "y", "-m", "m.sglb", *SMALL)
     model = load("m.sglb")
     assert model._model.encoding.is_categorical.tolist() == [True, False, True]
     y = write_shops("digits.csv", 1, zips=("02139", "00501"))  # all of it looks like numbers
     done("predict", "m.sglb", "digits.csv", "-o", "p.csv")
-    found = pa.csv.read_csv("p.csv")["prediction"].to_numpy()
-    assert np.corrcoef(found, y)[0, 1] > 0.8
+    predictions = pa.csv.read_csv("p.csv")["prediction"].to_numpy()
+    assert np.corrcoef(predictions, y)[0, 1] > 0.8
     shown = json.loads(done("evaluate", "m.sglb", "digits.csv", "-t", "y", "--json"))
-    assert shown["rmse"] == pytest.approx(np.sqrt(np.mean((found - y) ** 2)), rel=1e-4)
+    assert shown["rmse"] == pytest.approx(np.sqrt(np.mean((predictions - y) ** 2)), rel=1e-4)
     facts = json.loads(done("info", "m.sglb", "--json"))
     assert facts["categorical_features"] == ["shop", "zip"]
     assert set(facts["feature_importances"]) == {"shop", "zone", "zip"}
     assert "categorical features" in done("info", "m.sglb")
 
 
-def test_train_takes_numbers_as_names_when_told_and_reads_the_valid_table_alike(folder):
+def test_numbers_are_categories_on_request_and_the_valid_table_is_read_alike(folder):
     write_shops("shops.csv")
     write_shops("valid.csv", 1, zips=("02139", "00501"))
     with open("valid.csv", "a") as file:
@@ -120,7 +120,7 @@ def test_train_takes_numbers_as_names_when_told_and_reads_the_valid_table_alike(
     assert model._model.encoding.is_categorical.all()
     shown = json.loads(done("evaluate", "m.sglb", "valid.csv", "-t", "y", "--json"))
     assert shown["loss"] == pytest.approx(model.evals_result_["validation_0"]["loss"][-1], rel=1e-4)
-    assert "no feature column 'z' to take as categorical" in refused(*words, "--categorical", "z")
+    assert "no feature column 'z' to treat as categorical" in rejected(*words, "--categorical", "z")
 
 
 def test_a_model_with_categories_and_without_names_reads_columns_in_order(folder):
@@ -131,5 +131,5 @@ def test_a_model_with_categories_and_without_names_reads_columns_in_order(folder
     model.save("m.sglb")
     pa.csv.write_csv(table, "rows.csv")
     done("predict", "m.sglb", "rows.csv", "-o", "p.csv")
-    found = pa.csv.read_csv("p.csv")["prediction"].to_numpy()
-    assert np.corrcoef(found, y)[0, 1] > 0.5
+    predictions = pa.csv.read_csv("p.csv")["prediction"].to_numpy()
+    assert np.corrcoef(predictions, y)[0, 1] > 0.5

@@ -39,7 +39,7 @@ def write(folder, name, **columns):
     pa.parquet.write_table(pa.table(columns), folder / f"{name}.parquet")
 
 
-def test_a_stored_table_keeps_its_features_and_sets_everything_else_apart(folder):
+def test_target_weight_group_and_splits_of_a_stored_table_are_not_features(folder):
     write(
         folder,
         "mine",
@@ -73,24 +73,24 @@ def test_the_task_follows_from_the_target(folder, name, target, task):
     assert datasets.load_table(name).task == task
 
 
-def test_an_unknown_table_is_refused_with_the_known_ones(folder):
+def test_an_unknown_table_is_rejected_with_the_known_ones(folder):
     write(folder, "mine", target=[0])
     with pytest.raises(ValueError, match=r"unknown table 'no such'.*SGLB_DATA.*adult.*mine"):
         datasets.load_table("no such")
 
 
-def test_a_data_folder_that_does_not_exist_is_refused(monkeypatch):
+def test_a_data_folder_that_does_not_exist_is_rejected(monkeypatch):
     monkeypatch.setenv("SGLB_DATA", "/no/such/folder")
     with pytest.raises(FileNotFoundError, match="SGLB_DATA"):
         datasets.load_table("adult")
 
 
 def test_the_folder_beside_the_repository_is_found_from_the_current_one(tmp_path, monkeypatch):
-    beside, here = tmp_path / "shared" / "data", tmp_path / "repository"
+    beside, working = tmp_path / "shared" / "data", tmp_path / "repository"
     beside.mkdir(parents=True)
-    here.mkdir()
+    working.mkdir()
     monkeypatch.delenv("SGLB_DATA", raising=False)
-    monkeypatch.chdir(here)
+    monkeypatch.chdir(working)
     write(beside, "mine", x=[1.0], target=[0.5])
     assert datasets.load_table("mine").X.column_names == ["x"]
 
@@ -111,7 +111,7 @@ def test_a_table_that_is_not_stored_comes_from_openml(folder, monkeypatch):
     assert table.task == "binary"
 
 
-def test_columns_that_openml_does_not_explain_are_set_apart(folder, monkeypatch):
+def test_columns_that_openml_does_not_explain_are_not_features(folder, monkeypatch):
     frame = pd.DataFrame({"IDpol": [1], "ClaimNb": [2], "Exposure": [0.5], "Area": [3.0]})
     bunch = Bunch(frame=frame, target=None)
     monkeypatch.setattr("sklearn.datasets.fetch_openml", lambda **_: bunch)

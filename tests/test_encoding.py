@@ -7,6 +7,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from sklearn.exceptions import NotFittedError
 from sklearn.metrics import log_loss, roc_auc_score
 
 from sglb import SGLBClassifier, SGLBRegressor, archive
@@ -15,7 +16,7 @@ from sglb.categories import encoder as encoder_module
 from sglb.categories.encoding import BLOCK_VALUES
 from sglb.estimators.rows import Rows, encode_rows
 from sglb.frame import Features
-from sglb.labels import of_objects
+from sglb.labels import label_objects
 
 FAST = {"n_estimators": 20, "max_depth": 4, "learning_rate": 0.2, "random_state": 0, "n_jobs": 1}
 NAN = float("nan")
@@ -23,12 +24,12 @@ NAN = float("nan")
 
 def labelled(*columns):
     """Features with categorical columns alone."""
-    labels = tuple(of_objects(np.array(column, dtype=object), 0) for column in columns)
+    labels = tuple(label_objects(np.array(column, dtype=object), 0) for column in columns)
     n_rows = len(columns[0])
     return Features(np.empty((n_rows, 0)), labels, np.ones(len(columns), dtype=bool))
 
 
-def coded(features, y, weight=None, max_bins=4, classes=(0, 1), n_threads=1):
+def encode_training(features, y, weight=None, max_bins=4, classes=(0, 1), n_threads=1):
     classes = None if classes is None else np.array(classes)
     rows = Rows(features, np.asarray(y, dtype=float), weight, classes)
     return encode_rows(rows, max_bins, 0, n_threads)
@@ -48,18 +49,18 @@ def towns(n_rows, n_levels, seed=0):
 
 def test_few_levels_become_their_numbers_in_the_order_of_labels():
     features = labelled(["b", "a", "c", "a"])
-    found = coded(features, [0, 1, 0, 1])
-    assert found.columns.tolist() == [[2, 1, 3, 1]]
-    assert found.is_level.tolist() == [True]
-    assert found.n_copies == 1
-    assert values_of(found.encoding, features).tolist() == [[1], [0], [2], [0]]
-    assert found.bins.thresholds[0, :2].tolist() == [0.5, 1.5]
+    encoded = encode_training(features, [0, 1, 0, 1])
+    assert encoded.columns.tolist() == [[2, 1, 3, 1]]
+    assert encoded.is_level.tolist() == [True]
+    assert encoded.n_copies == 1
+    assert values_of(encoded.encoding, features).tolist() == [[1], [0], [2], [0]]
+    assert encoded.bins.thresholds[0, :2].tolist() == [0.5, 1.5]
 
 
-def test_a_missing_value_is_the_last_level_if_training_has_it_and_unseen_if_not():
-    with_missing = coded(labelled(["b", None, "a", NAN]), [0, 1, 0, 1])
+def test_a_missing_value_is_the_last_level_if_training_rows_have_it_else_unseen():
+    with_missing = encode_training(labelled(["b", None, "a", NAN]), [0, 1, 0, 1])
     assert with_missing.columns.tolist() == [[2, 3, 1, 3]]
-    without = coded(labelled(["b", "a", "a", "b"]), [0, 1, 0, 1])
+    without = encode_training(labelled(["b", "a", "a", "b"]), [0, 1, 0, 1])
     rows = labelled(["a", None, "new"])
     assert with_missing.encode(rows, 1).tolist() == [[1, 3, 0]]
     assert without.encode(rows, 1).tolist() == [[1, 0, 0]]
@@ -69,11 +70,11 @@ def test_many_levels_become_means_of_the_target_and_counts():
     column = ["a", "a", "b", "c", "d", "e"]
     y = [1, 0, 1, 0, 0, 1]
     features = labelled(column)
-    found = coded(features, y)
-    assert found.n_copies == 4
-    assert found.columns.shape == (2, 4 * 6)
-    assert found.is_level.tolist() == [False, False]
-    seen = values_of(found.encoding, labelled(["a", "b", "c", "new", None]))
+    encoded = encode_training(features, y)
+    assert encoded.n_copies == 4
+    assert encoded.columns.shape == (2, 4 * 6)
+    assert encoded.is_level.tolist() == [False, False]
+    seen = values_of(encoded.encoding, labelled(["a", "b", "c", "new", None]))
     m = 0.5
     assert seen.tolist() == [[(1 + m) / 3, 2], [(1 + m) / 2, 1], [m / 2, 1], [m, 0], [m, 0]]
 
@@ -81,23 +82,23 @@ def test_many_levels_become_means_of_the_target_and_counts():
 def test_weights_count_as_rows_in_means_and_a_rows_own_weight_is_left_out():
     column, y = ["a", "a", "b", "c", "d", "e"], [1, 0, 1, 0, 0, 1]
     weight = np.array([2.0, 1, 1, 1, 1, 3])
-    found = coded(labelled(column), y, weight)
+    encoded = encode_training(labelled(column), y, weight)
     m = (2 + 1 + 3) / 9
-    statistic, count = values_of(found.encoding, labelled(["a"]))[0]
+    statistic, count = values_of(encoded.encoding, labelled(["a"]))[0]
     np.testing.assert_allclose([statistic, count], [(2 + m) / 4, 2])
     # All levels but "a" have one row: whatever it weighs, training gives it the mean's code.
-    plain = found.bins.encode(np.array([[m, 1.0]]))[0, 0]
-    assert (found.columns[0].reshape(4, 6)[:, 2:] == plain).all()
+    plain = encoded.bins.encode(np.array([[m, 1.0]]))[0, 0]
+    assert (encoded.columns[0].reshape(4, 6)[:, 2:] == plain).all()
 
 
 def test_several_classes_have_a_statistic_each_and_regression_has_the_mean_of_y():
     column = ["a", "a", "b", "c", "d", "e"]
     y = np.array([2, 0, 1, 0, 0, 1])
-    found = coded(labelled(column), y, classes=(0, 1, 2))
-    assert found.columns.shape[0] == 4
-    seen = values_of(found.encoding, labelled(["a"]))[0]
+    encoded = encode_training(labelled(column), y, classes=(0, 1, 2))
+    assert encoded.columns.shape[0] == 4
+    seen = values_of(encoded.encoding, labelled(["a"]))[0]
     np.testing.assert_allclose(seen, [(1 + 3 / 6) / 3, (2 / 6) / 3, (1 + 1 / 6) / 3, 2])
-    numbers = coded(labelled(column), y, classes=None)
+    numbers = encode_training(labelled(column), y, classes=None)
     np.testing.assert_allclose(
         values_of(numbers.encoding, labelled(["a"]))[0], [(2 + 4 / 6) / 3, 2]
     )
@@ -116,33 +117,33 @@ def test_copies_get_fewer_as_rows_get_more(monkeypatch):
     monkeypatch.setattr(encoder_module, "MOST_COPIED_ROWS", 60)
     for n_rows, n_copies in ((6, 4), (15, 4), (16, 3), (30, 2), (31, 1), (100, 1)):
         column = [f"l{number % 5}" for number in range(n_rows)]
-        found = coded(labelled(column), np.arange(n_rows) % 2)
-        assert (n_rows, found.n_copies) == (n_rows, n_copies)
+        encoded = encode_training(labelled(column), np.arange(n_rows) % 2)
+        assert (n_rows, encoded.n_copies) == (n_rows, n_copies)
 
 
 def test_copies_differ_in_statistics_only_and_share_the_weight():
     x = np.arange(40.0)
     labels = labelled(towns(40, 8), ["u", "v"] * 20).labels
     features = Features(x[:, None], labels, np.array([False, True, True]))
-    found = coded(features, np.arange(40) % 2)
-    copies = found.columns.reshape(-1, 4, 40)  # numbers, levels, statistic, count, combinations
-    assert found.is_level[:4].tolist() == [False, True, False, False]
+    encoded = encode_training(features, np.arange(40) % 2)
+    copies = encoded.columns.reshape(-1, 4, 40)  # numbers, levels, statistic, count, combinations
+    assert encoded.is_level[:4].tolist() == [False, True, False, False]
     for feature in (0, 1, 3):
         assert (copies[feature] == copies[feature, 0]).all()
     assert not (copies[2] == copies[2, 0]).all()
     rows = Rows(features, np.arange(40.0) % 2, None, np.array([0, 1]))
-    training_set = found.training_set(rows, 1)
+    training_set = encoded.training_set(rows, 1)
     assert training_set.n_copies == 4
     assert (training_set.weight == 0.25).all()
     assert np.array_equal(training_set.y, np.tile(np.arange(40.0) % 2, 4))
 
 
-def test_a_column_that_names_its_rows_is_left_out_of_the_model():
+def test_a_column_that_identifies_its_rows_is_left_out_of_the_model():
     names = [f"row {number}" for number in range(30)]
-    found = coded(labelled(names, ["u", "v"] * 15), np.arange(30) % 2)
-    assert found.encoding.vocabularies[0].n_levels == 0
-    assert not found.columns[0].any()
-    assert np.isnan(values_of(found.encoding, labelled(["row 3", "x"], ["u", "v"]))[:, 0]).all()
+    encoded = encode_training(labelled(names, ["u", "v"] * 15), np.arange(30) % 2)
+    assert encoded.encoding.vocabularies[0].n_levels == 0
+    assert not encoded.columns[0].any()
+    assert np.isnan(values_of(encoded.encoding, labelled(["row 3", "x"], ["u", "v"]))[:, 0]).all()
 
 
 @pytest.mark.parametrize("column", [["same"] * 30, [None] * 30])
@@ -159,24 +160,24 @@ def test_a_column_of_one_level_changes_nothing(column):
 @pytest.mark.parametrize(("n_rows", "by_level"), [(5_000, True), (4_999, False)])
 def test_a_column_of_many_levels_is_split_by_level_where_these_have_rows(n_rows, by_level):
     level = np.arange(n_rows) % 100
-    found = coded(labelled([f"l{number}" for number in level]), level % 2, max_bins=64)
-    assert (found.encoding.level_columns == (0,)) == by_level
-    assert found.n_copies == (1 if by_level else 4)
+    encoded = encode_training(labelled([f"l{number}" for number in level]), level % 2, max_bins=64)
+    assert (encoded.encoding.level_columns == (0,)) == by_level
+    assert encoded.n_copies == (1 if by_level else 4)
     if by_level:
-        assert found.columns[0].max() == 100
-        fresh = values_of(found.encoding, labelled(["l99", "new", None]))[:, 0]
-        assert fresh[0] == found.encoding.vocabularies[0].labels.index("l99")
+        assert encoded.columns[0].max() == 100
+        fresh = values_of(encoded.encoding, labelled(["l99", "new", None]))[:, 0]
+        assert fresh[0] == encoded.encoding.vocabularies[0].labels.index("l99")
         assert np.isnan(fresh[1:]).all()
 
 
 def test_in_regression_only_two_levels_are_split_by_level():
     few, two = ["a", "b", "c", "d"] * 25, ["u", "v"] * 50
-    found = coded(labelled(few, two), np.arange(100.0), max_bins=64, classes=None)
-    assert found.encoding.level_columns == (1,)
-    assert [table.members for table in found.encoding.tables] == [(0,)]
+    encoded = encode_training(labelled(few, two), np.arange(100.0), max_bins=64, classes=None)
+    assert encoded.encoding.level_columns == (1,)
+    assert [table.members for table in encoded.encoding.tables] == [(0,)]
 
 
-def test_combinations_are_found_that_single_columns_cannot_express():
+def test_combinations_are_chosen_that_single_columns_cannot_express():
     rng = np.random.default_rng(3)
     a, b = rng.integers(0, 100, 6000), rng.integers(0, 20, 6000)
     signs = rng.choice([-1.0, 1.0], (100, 20))
@@ -184,7 +185,7 @@ def test_combinations_are_found_that_single_columns_cannot_express():
     table = pl.DataFrame({"a": a, "b": b, "noise": rng.integers(0, 90, 6000)}).cast(pl.String)
     columns = ["a", "b", "noise"]
     model = SGLBClassifier(**FAST, categorical_features=columns).fit(table[:5000], y[:5000])
-    members = [one.members for one in model._model.encoding.tables if len(one.members) > 1]
+    members = [table.members for table in model._model.encoding.tables if len(table.members) > 1]
     assert (0, 1) in members
     assert roc_auc_score(y[5000:], model.predict_proba(table[5000:])[:, 1]) > 0.8
     share = model.feature_importances_
@@ -193,7 +194,7 @@ def test_combinations_are_found_that_single_columns_cannot_express():
     assert min(share[0], share[1]) > share[2]
 
 
-def test_gains_go_to_the_columns_of_the_table_and_a_combination_shares_its_own():
+def test_gains_go_to_the_columns_of_the_table_and_a_combination_divides_its_gain():
     features = Features(
         np.zeros((40, 1)),
         labelled(towns(40, 8), towns(40, 9, 1), ["u", "v"] * 20).labels,
@@ -233,12 +234,12 @@ def test_a_combination_with_an_unseen_member_or_a_new_pair_has_the_mean():
 
 def test_encoding_in_blocks_gives_what_one_block_gives(monkeypatch):
     features = labelled(towns(500, 40), towns(500, 3))
-    found = coded(features, np.arange(500) % 2, max_bins=8)
-    whole = found.encode(features, 1)
+    encoded = encode_training(features, np.arange(500) % 2, max_bins=8)
+    whole = encoded.encode(features, 1)
     assert 500 * len(whole) < BLOCK_VALUES
     monkeypatch.setattr("sglb.categories.encoding.BLOCK_VALUES", 7 * len(whole))
-    assert np.array_equal(found.encode(features, 1), whole)
-    assert np.array_equal(found.encode(features, 3), whole)
+    assert np.array_equal(encoded.encode(features, 1), whole)
+    assert np.array_equal(encoded.encode(features, 3), whole)
 
 
 # ----------------------------------------------------------------------------------- estimators
@@ -309,10 +310,10 @@ def test_an_array_of_objects_gives_the_predictions_of_the_table():
 def test_the_bytes_do_not_depend_on_the_number_of_threads(n_jobs):
     table, raw = mixed(3000)
     params = {**FAST, "temperature": 0.01}
-    one = SGLBClassifier(**params).fit(table, raw > 0)
-    other = SGLBClassifier(**{**params, "n_jobs": n_jobs}).fit(table, raw > 0)
-    assert archive.dumps(one._model) == archive.dumps(other._model)
-    assert np.array_equal(one.predict_raw(table), other.predict_raw(table))
+    single = SGLBClassifier(**params).fit(table, raw > 0)
+    threaded = SGLBClassifier(**{**params, "n_jobs": n_jobs}).fit(table, raw > 0)
+    assert archive.dumps(single._model) == archive.dumps(threaded._model)
+    assert np.array_equal(single.predict_raw(table), threaded.predict_raw(table))
 
 
 MODELS = {
@@ -334,8 +335,8 @@ def test_every_way_to_predict_agrees(name):
     np.testing.assert_allclose(last, raw, rtol=0, atol=1e-9)
     answer = model.predict_proba(TABLE) if hasattr(model, "classes_") else model.predict(TABLE)
     row = model.row_predictor()
-    for place in (0, 17, 399):
-        np.testing.assert_array_equal(row(TABLE.iloc[place].tolist()), answer[place])
+    for index in (0, 17, 399):
+        np.testing.assert_array_equal(row(TABLE.iloc[index].tolist()), answer[index])
     unseen = [NAN, "never", None, 3.5, 1]
     table = pd.DataFrame([unseen], columns=TABLE.columns)
     expected = model.predict_proba(table) if hasattr(model, "classes_") else model.predict(table)
@@ -378,7 +379,22 @@ def test_numbers_named_as_categorical_are_levels():
     assert len(np.unique(model.predict(np.array([[-1], [99], [1000]])))) == 1
 
 
-def test_renamed_missing_and_reordered_columns_are_refused_by_name():
+def test_a_fitted_model_says_which_columns_are_categorical_and_which_are_text():
+    table = pd.DataFrame({"a": np.arange(40.0), "town": ["Rom", "Bern"] * 20, "code": [1, 2] * 20})
+    model = SGLBClassifier(**FAST, categorical_features=["town", "code"])
+    with pytest.raises(NotFittedError):
+        _ = model.is_categorical_
+    model.fit(table, [0, 1] * 20)
+    assert model.is_categorical_.tolist() == [False, True, True]
+    assert model.is_text_.tolist() == [False, True, False]
+    model.is_categorical_[:] = False  # a copy: the model stays as it is
+    assert model.is_categorical_.any()
+    numeric = SGLBClassifier(**FAST).fit(table[["a"]], [0, 1] * 20)
+    assert not numeric.is_categorical_.any()
+    assert not numeric.is_text_.any()
+
+
+def test_renamed_missing_and_reordered_columns_are_rejected_by_name():
     model = SGLBClassifier(**FAST).fit(TABLE, RAW > 0)
     with pytest.raises(ValueError, match="missing:\n- size"):
         model.predict(TABLE.drop(columns="size"))
@@ -401,15 +417,15 @@ def test_rows_of_weight_zero_teach_no_levels():
 def test_the_unit_of_weights_does_not_change_the_statistics():
     y = RAW > 0
     third = np.full(400, 1 / 3)
-    one = coded_mixed(y, None)
-    other = coded_mixed(y, third)
-    for table, same in zip(one.tables, other.tables, strict=True):
+    unweighted = encode_mixed(y, None)
+    weighted = encode_mixed(y, third)
+    for table, same in zip(unweighted.tables, weighted.tables, strict=True):
         np.testing.assert_allclose(table.statistics, same.statistics, rtol=1e-12)
         if table.counts is not None:
             np.testing.assert_allclose(table.counts, same.counts, rtol=1e-12)
 
 
-def coded_mixed(y, weight):
+def encode_mixed(y, weight):
     return SGLBClassifier(**FAST).fit(TABLE, y, sample_weight=weight)._model.encoding
 
 
@@ -442,7 +458,7 @@ def test_weights_that_know_the_target_do_not_give_it_away():
     assert log_loss(y[10_000:], probability, sample_weight=np.where(y[10_000:], 9, 1)) < 0.8
 
 
-def test_training_and_fresh_rows_have_statistics_of_one_law():
+def test_training_and_fresh_rows_have_statistics_of_the_same_law():
     # A row's statistic over the rows before it and a fresh row's statistic over as many rows are
     # draws of one law: given the level, both are means of n other targets. Compared at the end of
     # the order, where n is what a fresh row meets: the last 2,000 of 40,000 rows and 2,000 fresh
@@ -462,10 +478,10 @@ def test_training_and_fresh_rows_have_statistics_of_one_law():
     error = math.sqrt(last.var() / 2000 + codes.var() / 2000)
     assert abs(last.mean() - codes.mean()) < 4 * error
     assert abs(last.std() / codes.std() - 1) < 0.1
-    # And the statistic says of a training row what it says of a fresh one.
-    own = np.corrcoef(last, y[encoder.orders[0][-2000:]])[0, 1]
-    other = np.corrcoef(codes, y[40_000:])[0, 1]
-    assert abs(own - other) < 4 * math.sqrt(2 / 2000)
+    # And the statistic correlates with the target alike in training rows and in new rows.
+    training = np.corrcoef(last, y[encoder.orders[0][-2000:]])[0, 1]
+    unseen = np.corrcoef(codes, y[40_000:])[0, 1]
+    assert abs(training - unseen) < 4 * math.sqrt(2 / 2000)
 
 
 def test_the_residual_variance_does_not_trust_statistics_that_know_their_rows():

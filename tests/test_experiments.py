@@ -40,15 +40,15 @@ def test_a_folds_curve_is_the_test_error_and_training_loss_of_each_iterate():
 
 
 def test_folds_give_the_same_errors_in_one_process_and_in_two():
-    one = synthetic.run(3, 10, seed=1, n_jobs=1)
-    two = synthetic.run(3, 10, seed=1, n_jobs=2)
-    for name, curve in one.curves.items():
+    serial = synthetic.run(3, 10, seed=1, n_jobs=1)
+    parallel = synthetic.run(3, 10, seed=1, n_jobs=2)
+    for name, curve in serial.curves.items():
         assert curve.shape == (3, 10)
-        assert np.array_equal(curve, two.curves[name])
-        assert np.array_equal(one.training[name], two.training[name])
+        assert np.array_equal(curve, parallel.curves[name])
+        assert np.array_equal(serial.training[name], parallel.training[name])
 
 
-def test_progress_hears_every_fold():
+def test_progress_is_called_after_every_fold():
     heard = []
     synthetic.run(3, 2, progress=heard.append)
     assert heard == [1, 2, 3]
@@ -100,8 +100,8 @@ def test_the_verdict_names_what_is_significant_and_what_is_not():
         synthetic.Comparison(method.name, error, 0.001, p_value)
         for method, error, p_value in zip(synthetic.METHODS, errors, p_values, strict=True)
     ]
-    said = demo.verdict(rows)
-    assert "significantly from logistic + GB and sla + GB; not from sla + SGB" in said
+    text = demo.verdict(rows)
+    assert "significantly from logistic + GB and sla + GB; not from sla + SGB" in text
 
 
 def test_langevin_boosting_leaves_the_optimum_that_plain_boosting_stays_in():

@@ -16,7 +16,7 @@ from sglb.cli.app import app
 from sglb.errors import ChainDiverged
 from sglb.experiments import real_data, search, tables_2_3
 from sglb.experiments.search import Search
-from sglb.experiments.tables_2_3 import Order
+from sglb.experiments.tables_2_3 import TuningOptions
 
 optuna = pytest.importorskip("optuna")
 
@@ -25,7 +25,7 @@ def write_table(folder, name, seed=0, n_rows=300):
     generator = np.random.default_rng(seed)
     x = generator.standard_normal((n_rows, 4))
     y = (x[:, 0] * x[:, 1] + 0.5 * generator.standard_normal(n_rows) > 0).astype(np.int64)
-    columns = {f"x{place}": column.astype(np.float32) for place, column in enumerate(x.T)}
+    columns = {f"x{index}": column.astype(np.float32) for index, column in enumerate(x.T)}
     pa.parquet.write_table(pa.table(columns | {"target": y}), folder / f"{name}.parquet")
 
 
@@ -45,14 +45,14 @@ def higgs(folder, method="SGLB", goal="zero-one", trees=6):
     return Search(folder, goal, "higgs_26k", method, trees)
 
 
-def told(trials):
+def facts(trials):
     """What must not depend on when and where a trial was run."""
     return [(t.number, t.parameters, t.score, t.n_trees) for t in trials]
 
 
-def run_all(one, n_trials):
+def run_all(searched, n_trials):
     numbers = []
-    while (number := one.run_next(n_trials)) is not None:
+    while (number := searched.run_next(n_trials)) is not None:
         numbers.append(number)
     return numbers
 
@@ -74,7 +74,7 @@ def test_parameters_have_the_papers_distributions():
     sglb = [search.draw("SGLB", seed) for seed in range(n)]
 
     def uniform(draws, name, low, high, transform=lambda v: v):
-        values = transform(np.array([one[name] for one in draws]))
+        values = transform(np.array([drawn[name] for drawn in draws]))
         low, high = transform(np.array([low, high], dtype=float))
         return stats.kstest((values - low) / (high - low), "uniform").pvalue
 
@@ -85,13 +85,13 @@ def test_parameters_have_the_papers_distributions():
     assert uniform(sgb, "subsample", 0.0, 1.0) > 1e-4
     assert uniform(sglb, "shrink_rate", 1e-5, 1e-2, np.log) > 1e-4
     assert uniform(sglb, "temperature", 1e-5, 1e-2, np.log) > 1e-4
-    assert {one["max_depth"] for one in sgb} == {6, 7, 8, 9, 10}
-    assert all(0 < one["subsample"] <= 1 for one in sgb)
+    assert {drawn["max_depth"] for drawn in sgb} == {6, 7, 8, 9, 10}
+    assert all(0 < drawn["subsample"] <= 1 for drawn in sgb)
     assert set(sglb[0]) == {"learning_rate", "max_depth", "shrink_rate", "temperature"}
     assert set(sgb[0]) == {"learning_rate", "max_depth", "l2_regularization", "subsample"}
     of_structures = [search.draw("SGB-structures", seed) for seed in range(n)]
-    assert [one.pop("structure_sample") for one in of_structures] == [
-        one.pop("subsample") for one in sgb
+    assert [drawn.pop("structure_sample") for drawn in of_structures] == [
+        drawn.pop("subsample") for drawn in sgb
     ]
     assert of_structures == sgb
 
@@ -114,7 +114,7 @@ def test_methods_draw_rows_where_they_say(folder):
 
 def test_seeds_differ_between_searches_and_trials(folder):
     searches = [higgs(folder, m, g) for m in real_data.METHODS for g in ("zero-one", "logloss")]
-    assert len({one.seed_of(number) for one in searches for number in range(50)}) == 300
+    assert len({searched.seed_of(number) for searched in searches for number in range(50)}) == 300
 
 
 # Resuming.
@@ -122,7 +122,7 @@ def test_seeds_differ_between_searches_and_trials(folder):
 
 @pytest.mark.parametrize("goal", ["zero-one", "logloss"])
 @pytest.mark.parametrize("method", real_data.METHODS)
-def test_a_search_that_is_interrupted_gives_what_one_in_a_go_gives(folder, goal, method):
+def test_an_interrupted_search_gives_the_same_results_as_an_uninterrupted_one(folder, goal, method):
     whole, broken = (higgs(folder / name, method, goal) for name in ("whole", "broken"))
     assert run_all(whole, 4) == [0, 1, 2, 3]
     assert broken.run_next(2) == 0
@@ -132,7 +132,7 @@ def test_a_search_that_is_interrupted_gives_what_one_in_a_go_gives(folder, goal,
             broken.run_next(4)
     assert run_all(broken, 2) == [1]
     assert run_all(broken, 4) == [2, 3]
-    assert told(whole.finished(4)) == told(broken.finished(4))
+    assert facts(whole.finished(4)) == facts(broken.finished(4))
     best = whole.best(4)
     assert best.score == min(trial.score for trial in whole.finished(4))
     assert np.array_equal(whole.test_losses(best), broken.test_losses(broken.best(4)))
@@ -142,76 +142,76 @@ def interrupted(*arguments, **options):
     raise KeyboardInterrupt
 
 
-def claim(one, owner, number=0):
-    ticket = one.study().ask()
+def claim(searched, owner, number=0):
+    ticket = searched.study().ask()
     ticket.set_user_attr("owner", owner)
     ticket.set_user_attr("number", number)
 
 
 def test_a_claim_of_a_process_that_died_is_free_again(folder):
-    one = higgs(folder)
-    claim(one, f"{socket.gethostname()}:{2**22 + 1}")  # above the largest process number
-    claim(one, f"{socket.gethostname()}:{os.getpid()}", 1)  # this process, before a restart
-    assert run_all(one, 2) == [0, 1]
+    searched = higgs(folder)
+    claim(searched, f"{socket.gethostname()}:{2**22 + 1}")  # above the largest process number
+    claim(searched, f"{socket.gethostname()}:{os.getpid()}", 1)  # this process, before a restart
+    assert run_all(searched, 2) == [0, 1]
 
 
 @pytest.mark.parametrize("owner", [f"{socket.gethostname()}:{os.getppid()}", "elsewhere:1"])
 def test_a_claim_of_a_living_process_is_respected(folder, owner):
-    one = higgs(folder)
-    claim(one, owner)
-    assert run_all(one, 2) == [1]
-    assert [trial.number for trial in one.finished(2)] == [1]
+    searched = higgs(folder)
+    claim(searched, owner)
+    assert run_all(searched, 2) == [1]
+    assert [trial.number for trial in searched.finished(2)] == [1]
 
 
-def test_fewer_trials_than_are_there_look_at_the_first_only(folder):
-    one = higgs(folder)
-    run_all(one, 4)
-    assert told(one.finished(2)) == told(one.finished(4))[:2]
-    assert one.best(2).number < 2
+def test_fewer_trials_than_are_finished_look_at_the_first_only(folder):
+    searched = higgs(folder)
+    run_all(searched, 4)
+    assert facts(searched.finished(2)) == facts(searched.finished(4))[:2]
+    assert searched.best(2).number < 2
 
 
 def test_of_equal_scores_the_first_trial_counts(folder, monkeypatch):
-    one = higgs(folder)
-    run_all(one, 3)
+    searched = higgs(folder)
+    run_all(searched, 3)
     equal = [search.Trial(number, {}, 0.25, 1, 0.0) for number in (2, 0, 1)]
     monkeypatch.setattr(Search, "finished", lambda self, n_trials: equal)
-    assert one.best(3).number == 0
+    assert searched.best(3).number == 0
 
 
-def test_losses_of_the_best_trial_are_kept_and_can_be_made_again(folder):
-    one = higgs(folder, goal="logloss")
-    run_all(one, 3)
-    best = one.best(3)
-    kept = one.test_losses(best)
+def test_losses_of_the_best_trial_are_kept_and_can_be_recomputed(folder):
+    searched = higgs(folder, goal="logloss")
+    run_all(searched, 3)
+    best = searched.best(3)
+    kept = searched.test_losses(best)
     assert kept.shape == (60,)
     files = list(folder.rglob("*.npy"))
     assert 1 <= len(files) <= 3
     for path in files:
         path.unlink()
-    assert np.array_equal(one.test_losses(best), kept)
+    assert np.array_equal(searched.test_losses(best), kept)
 
 
 def test_a_trial_that_diverges_is_a_result_that_is_never_chosen(folder, monkeypatch):
-    one, fit = higgs(folder), search.SGLBClassifier.fit
+    searched, fit = higgs(folder), search.SGLBClassifier.fit
 
     def first_fails(self, *arguments, **options):
-        if self.random_state == one.seed_of(0):
+        if self.random_state == searched.seed_of(0):
             raise ChainDiverged(3)
         return fit(self, *arguments, **options)
 
     monkeypatch.setattr(search.SGLBClassifier, "fit", first_fails)
-    assert run_all(one, 2) == [0, 1]
-    assert one.finished(2)[0].score == np.inf
-    assert one.best(2).number == 1
+    assert run_all(searched, 2) == [0, 1]
+    assert searched.finished(2)[0].score == np.inf
+    assert searched.best(2).number == 1
 
 
-def test_other_rows_of_the_same_table_are_refused(folder):
-    one = higgs(folder)
-    one.run_next(2)
+def test_other_rows_of_the_same_table_are_rejected(folder):
+    searched = higgs(folder)
+    searched.run_next(2)
     write_table(folder / "data", "higgs_26k", seed=9)
     search._split_in.cache_clear()
     with pytest.raises(ValueError, match="another version of table 'higgs_26k'"):
-        one.run_next(2)
+        searched.run_next(2)
 
 
 def test_without_optuna_one_line_says_how_to_install_it(folder, monkeypatch):
@@ -226,16 +226,16 @@ def test_without_optuna_one_line_says_how_to_install_it(folder, monkeypatch):
 def test_the_data_sets_are_the_ten_of_the_paper():
     assert len(real_data.DATA_SETS) == 10
     published = [
-        one.published(goal) for one in real_data.DATA_SETS for goal in ("zero-one", "logloss")
+        row.published(goal) for row in real_data.DATA_SETS for goal in ("zero-one", "logloss")
     ]
-    assert sum(one.sgb for one in published[::2]) == pytest.approx(104.8)
-    assert sum(one.sglb for one in published[::2]) == pytest.approx(103.1)
-    assert sum(one.sgb for one in published[1::2]) == pytest.approx(2.548)
-    assert sum(one.sglb for one in published[1::2]) == pytest.approx(2.547)
+    assert sum(row.sgb for row in published[::2]) == pytest.approx(104.8)
+    assert sum(row.sglb for row in published[::2]) == pytest.approx(103.1)
+    assert sum(row.sgb for row in published[1::2]) == pytest.approx(2.548)
+    assert sum(row.sglb for row in published[1::2]) == pytest.approx(2.547)
     # Bold in the paper: better with a p-value of at most .05 as printed.
     for numbers, bold in ((published[::2], (0, 7)), (published[1::2], (2, 4))):
-        clear = [one for one in numbers if one.p_value <= 0.05]
-        ahead = sum(one.sglb < one.sgb for one in clear)
+        clear = [row for row in numbers if row.p_value <= 0.05]
+        ahead = sum(row.sglb < row.sgb for row in clear)
         assert (len(clear) - ahead, ahead) == bold
 
 
@@ -254,24 +254,24 @@ def test_rows_are_split_65_15_20_with_the_classes_in_the_same_shares(folder):
 
 
 def test_data_sets_are_chosen_by_name():
-    assert [one.name for one in real_data.get_data_sets(["kick", "adult", "kick"])] == [
+    assert [data.name for data in real_data.get_data_sets(["kick", "adult", "kick"])] == [
         "kick",
         "adult",
     ]
     assert real_data.get_data_sets(None) == list(real_data.DATA_SETS)
-    with pytest.raises(ValueError, match="no data set 'iris'; the paper has appetency, churn"):
+    with pytest.raises(ValueError, match="unknown data set 'iris'; the paper has appetency, churn"):
         real_data.get_data_sets(["adult", "iris"])
 
 
 def test_a_stored_table_comes_before_that_of_openml(monkeypatch):
     monkeypatch.setattr(real_data, "stored_tables", lambda: ["higgs_26k", "adult"])
-    here, missing = real_data.find_tables(real_data.DATA_SETS)
-    assert [one.name for one in missing] == ["epsilon"]
-    tables = {one.name: one.table for one in here}
+    available, missing = real_data.find_tables(real_data.DATA_SETS)
+    assert [data.name for data in missing] == ["epsilon"]
+    tables = {data.name: data.table for data in available}
     assert tables["higgs"] == "higgs_26k"
     assert tables["churn"] == "kdd09_churn"
-    kick = next(one for one in here if one.name == "kick")
-    assert not kick.copy.deviation  # what is said of the stored copy is not true of this one
+    kick = next(data for data in available if data.name == "kick")
+    assert not kick.copy.deviation  # the deviation of the stored copy does not apply to this table
     monkeypatch.setattr(real_data, "stored_tables", list)
     (higgs,), _ = real_data.find_tables(real_data.get_data_sets(["higgs"]))
     assert higgs.table == "higgs_98k"
@@ -281,13 +281,15 @@ def test_a_stored_table_comes_before_that_of_openml(monkeypatch):
 # The tables.
 
 
-def order(folder, goal="zero-one", **more):
+def make_options(folder, goal="zero-one", **more):
     settings = {"n_trials": 3, "data_sets": ["higgs", "epsilon"], "max_trees": 5} | more
-    return Order(goal, folder / "out", **settings)
+    return TuningOptions(goal, folder / "out", **settings)
 
 
-def measured(one):
-    rows = [tables_2_3.measure(one, data) for data in real_data.get_data_sets(one.data_sets)]
+def measured(options):
+    rows = [
+        tables_2_3.measure(options, data) for data in real_data.get_data_sets(options.data_sets)
+    ]
     return [(row.data.name, row.test, row.p_value, row.n_trials) for row in rows]
 
 
@@ -299,24 +301,24 @@ def test_a_table_shows_the_test_losses_of_the_chosen_models_beside_the_published
     page = folder / "page.md"
     mark = goal if rival == "SGB" else f"{goal} {rival}"
     page.write_text(f"<!-- {mark} -->\n<!-- end of {mark} -->\n")
-    one = order(folder, goal, rival=rival)
-    tables_2_3.run(one, page)
+    options = make_options(folder, goal, rival=rival)
+    tables_2_3.run(options, page)
     printed = capsys.readouterr().out
-    for data in real_data.get_data_sets(one.data_sets):
+    for data in real_data.get_data_sets(options.data_sets):
         losses = []
         for method in (rival, "SGLB"):
-            hunt = one.search(data, method)
-            model = search.make_model(hunt, hunt.best(3).number)
+            searched = options.search(data, method)
+            model = search.make_model(searched, searched.best(3).number)
             split = real_data.split_table(data.table, 0)
             metric = {"zero-one": "error", "logloss": "logloss"}[goal]
             model.fit(*split.train, eval_set=[split.valid], eval_metric=metric)
-            assert model.best_score_ == hunt.best(3).score
+            assert model.best_score_ == searched.best(3).score
             X, y = split.test
             if goal == "zero-one":
                 losses.append((model.predict(X) != y).astype(float))
             else:
                 losses.append(-np.log(model.predict_proba(X)[np.arange(60), y]))
-        row = tables_2_3.measure(one, data)
+        row = tables_2_3.measure(options, data)
         assert np.allclose(row.test, [loss.mean() for loss in losses])
         if np.ptp(losses[0] - losses[1]):
             assert row.p_value == pytest.approx(stats.ttest_rel(*losses).pvalue)
@@ -332,14 +334,16 @@ def test_a_table_shows_the_test_losses_of_the_chosen_models_beside_the_published
 
 
 def test_two_processes_give_what_one_gives(folder):
-    alone, together = order(folder / "1"), order(folder / "2", n_jobs=2)
-    for one in (alone, together):
-        tables_2_3.search(one, real_data.get_data_sets(one.data_sets))
+    alone, together = make_options(folder / "1"), make_options(folder / "2", n_jobs=2)
+    for options in (alone, together):
+        tables_2_3.search(options, real_data.get_data_sets(options.data_sets))
     assert measured(alone) == measured(together)
     for data in real_data.get_data_sets(alone.data_sets):
         for method in alone.methods:
-            first, second = (one.search(data, method).finished(3) for one in (alone, together))
-            assert told(first) == told(second)
+            first, second = (
+                options.search(data, method).finished(3) for options in (alone, together)
+            )
+            assert facts(first) == facts(second)
 
 
 def test_a_table_is_read_again_when_the_folder_is_another(folder, monkeypatch):
@@ -352,63 +356,63 @@ def test_a_table_is_read_again_when_the_folder_is_another(folder, monkeypatch):
     assert search._split("higgs_26k", 0).fingerprint != first.fingerprint
 
 
-def test_more_trials_go_on_from_those_that_are_there(folder):
+def test_more_trials_continue_from_the_finished_ones(folder):
     data = real_data.get_data_sets(["higgs"])
     for n_trials in (1, 3):
-        tables_2_3.search(order(folder, n_trials=n_trials, data_sets=["higgs"]), data)
-    grown = order(folder, data_sets=["higgs"]).search(data[0], "SGB")
+        tables_2_3.search(make_options(folder, n_trials=n_trials, data_sets=["higgs"]), data)
+    grown = make_options(folder, data_sets=["higgs"]).search(data[0], "SGB")
     assert len(grown.study().trials) == 3
-    fresh = order(folder / "fresh", data_sets=["higgs"])
+    fresh = make_options(folder / "fresh", data_sets=["higgs"])
     tables_2_3.search(fresh, data)
-    assert told(grown.finished(3)) == told(fresh.search(data[0], "SGB").finished(3))
+    assert facts(grown.finished(3)) == facts(fresh.search(data[0], "SGB").finished(3))
 
 
 def test_a_search_that_is_not_complete_says_so(folder):
-    one = order(folder, n_trials=5)
+    options = make_options(folder, n_trials=5)
     data = real_data.get_data_sets(["higgs"])[0]
-    assert tables_2_3.measure(one, data) is None
-    for method in one.methods:
-        one.search(data, method).run_next(5)
-    text = tables_2_3.make_report(one, [tables_2_3.measure(one, data)]).markdown()
+    assert tables_2_3.measure(options, data) is None
+    for method in options.methods:
+        options.search(data, method).run_next(5)
+    text = tables_2_3.make_report(options, [tables_2_3.measure(options, data)]).markdown()
     assert "higgs: only 1 of 5 trials so far." in text
 
 
-def test_both_methods_choose_from_as_many_trials(folder):
-    one = order(folder, n_trials=4)
+def test_both_methods_choose_from_the_same_number_of_trials(folder):
+    options = make_options(folder, n_trials=4)
     data = real_data.get_data_sets(["higgs"])[0]
     for method, n_trials in (("SGB", 2), ("SGLB", 4)):
         for _ in range(n_trials):
-            one.search(data, method).run_next(4)
-    row = tables_2_3.measure(one, data)
+            options.search(data, method).run_next(4)
+    row = tables_2_3.measure(options, data)
     assert row.n_trials == 2
-    hunt = one.search(data, "SGLB")
-    assert row.test[1] == hunt.test_losses(hunt.best(2)).mean()
+    searched = options.search(data, "SGLB")
+    assert row.test[1] == searched.test_losses(searched.best(2)).mean()
 
 
 def test_a_report_runs_nothing(folder):
     words = ["paper", "zero-one", "--datasets", "higgs", "--max-trees", "2", "--jobs", "1"]
     words += ["--out", str(folder / "out"), "--trials"]
     assert CliRunner().invoke(app, [*words, "1"]).exit_code == 0
-    said = CliRunner().invoke(app, [*words, "3", "--only-report"])
-    assert said.exit_code == 0, said.stderr
-    assert "higgs: only 1 of 3 trials so far." in said.stdout
+    message = CliRunner().invoke(app, [*words, "3", "--only-report"])
+    assert message.exit_code == 0, message.stderr
+    assert "higgs: only 1 of 3 trials so far." in message.stdout
     data = real_data.get_data_sets(["higgs"])[0]
-    hunt = order(folder, n_trials=3, max_trees=2).search(data, "SGB")
-    assert len(hunt.study().trials) == 1
+    searched = make_options(folder, n_trials=3, max_trees=2).search(data, "SGB")
+    assert len(searched.study().trials) == 1
 
 
 def test_a_report_of_nothing_says_so(folder, capsys):
-    tables_2_3.run(order(folder, rival="SGB-structures"), only_report=True)
+    tables_2_3.run(make_options(folder, rival="SGB-structures"), only_report=True)
     assert "There are no trials of SGB-structures and SGLB in" in capsys.readouterr().out
 
 
 def test_data_sets_without_a_table_are_left_out_unless_named(folder, monkeypatch):
     monkeypatch.setattr(real_data, "OPENML", {})
     words = ["paper", "logloss", "--max-trees", "2", "--trials", "1", "--jobs", "1"]
-    said = CliRunner().invoke(app, [*words, "--out", str(folder / "out")])
-    assert said.exit_code == 0, said.stderr
-    assert "kick: left out, there is no table kick." in said.stdout
-    assert "higgs: left out" not in said.stdout
+    message = CliRunner().invoke(app, [*words, "--out", str(folder / "out")])
+    assert message.exit_code == 0, message.stderr
+    assert "kick: left out, there is no table kick." in message.stdout
+    assert "higgs: left out" not in message.stdout
 
 
 @pytest.mark.parametrize(
@@ -420,11 +424,11 @@ def test_data_sets_without_a_table_are_left_out_unless_named(folder, monkeypatch
     ],
 )
 def test_what_is_significantly_better_is_bold(folder, test, p_value, cells):
-    row = tables_2_3.Row(real_data.DATA_SETS[3], test, p_value, 3, 60.0)
-    assert cells in tables_2_3.make_report(order(folder), [row]).markdown()
+    row = tables_2_3.DataSetResult(real_data.DATA_SETS[3], test, p_value, 3, 60.0)
+    assert cells in tables_2_3.make_report(make_options(folder), [row]).markdown()
 
 
-def refused(*words):
+def rejected(*words):
     result = CliRunner().invoke(app, [str(word) for word in words], prog_name="sglb")
     assert result.exit_code == 2
     assert result.stderr.startswith("error: ")
@@ -433,20 +437,20 @@ def refused(*words):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
-        (["--datasets", "iris"], "no data set 'iris'"),
+        (["--datasets", "iris"], "unknown data set 'iris'"),
         (["--datasets", "kick"], "needs the table kick.parquet"),
         (["--datasets", "churn"], "needs the table kdd09_churn_50k45f.parquet"),
         (["--trials", "0"], "Invalid value for '--trials'"),
         (["--max-trees", "0"], "Invalid value for '--max-trees'"),
         (["--jobs", "0"], "Invalid value for '--jobs'"),
-        (["--datasets", "higgs", "--write", "--page", "no.md"], "no.md: there is no such page"),
+        (["--datasets", "higgs", "--write", "--page", "no.md"], "no.md: no such page"),
     ],
 )
-def test_bad_orders_are_refused_in_one_line_before_any_work(folder, words, said, monkeypatch):
+def test_bad_options_are_rejected_in_one_line_before_any_work(folder, words, message, monkeypatch):
     monkeypatch.setattr(real_data, "OPENML", {})  # which is not asked
-    assert said in refused("paper", "zero-one", "--out", folder / "out", *words)
+    assert message in rejected("paper", "zero-one", "--out", folder / "out", *words)
     assert not (folder / "out").exists()
 
 
@@ -467,7 +471,7 @@ def test_every_command_and_option_of_the_paper_has_a_help_text(command):
 
     from sglb.cli.paper import app as paper
 
-    found = get_command(paper).commands[command]
-    assert found.help
-    for parameter in found.params:
+    help_command = get_command(paper).commands[command]
+    assert help_command.help
+    for parameter in help_command.params:
         assert getattr(parameter, "help", "x"), parameter.name

@@ -23,7 +23,7 @@ from sglb.experiments import (
 )
 from sglb.experiments.other_splits import Pair, Rival, judge
 from sglb.experiments.search import Search
-from sglb.experiments.tables_2_3 import Order
+from sglb.experiments.tables_2_3 import TuningOptions
 
 # Other splits.
 
@@ -34,7 +34,7 @@ def write_table(folder, seed=0):
     generator = np.random.default_rng(seed)
     x = generator.standard_normal((300, 3))
     y = (x[:, 0] * x[:, 1] + 0.5 * generator.standard_normal(300) > 0).astype(np.int64)
-    columns = {f"x{place}": column for place, column in enumerate(x.T)} | {"target": y}
+    columns = {f"x{index}": column for index, column in enumerate(x.T)} | {"target": y}
     pa.parquet.write_table(pa.table(columns), folder / "higgs_26k.parquet")
 
 
@@ -85,15 +85,15 @@ def test_splits_on_which_a_chain_diverged_are_left_out():
 
 
 @pytest.mark.parametrize("goal", ["zero-one", "logloss"])
-def test_a_split_is_fitted_and_tested_on_rows_of_its_own(folder, goal):
+def test_a_split_is_fitted_and_tested_on_its_rows(folder, goal):
     both = pair(folder, goal)
     assert not both.is_done(2)
     both.run(2)
     assert both.is_done(2)
     split = real_data.split_table("higgs_26k", SEED + 2)
     expected = []
-    for one in (both.first, both.second):
-        model = search.make_model(one.search, one.number)
+    for rival in (both.first, both.second):
+        model = search.make_model(rival.search, rival.number)
         metric = {"zero-one": "error", "logloss": "logloss"}[goal]
         model.fit(*split.train, eval_set=[split.valid], eval_metric=metric)
         X, y = split.test
@@ -104,15 +104,15 @@ def test_a_split_is_fitted_and_tested_on_rows_of_its_own(folder, goal):
     assert both.losses() == [pytest.approx(tuple(expected))]
 
 
-def test_splits_go_on_where_they_were_stopped(folder, monkeypatch):
+def test_interrupted_splits_are_continued(folder, monkeypatch):
     both = pair(folder)
     heard, fitted = [], []
     other_splits.run([both], 2, 1)
     before = both.losses()
 
-    def fit(one, number, split):
+    def fit(searched, number, split):
         fitted.append(number)
-        return search.fit(one, number, split)
+        return search.fit(searched, number, split)
 
     monkeypatch.setattr(other_splits, "fit", fit)
     other_splits.run([both], 4, 1, heard.append)
@@ -125,10 +125,10 @@ def test_splits_go_on_where_they_were_stopped(folder, monkeypatch):
 
 
 def test_a_chain_that_diverges_is_kept_as_such(folder, monkeypatch):
-    def fit(one, number, split):
-        if one.method == "SGLB":
+    def fit(searched, number, split):
+        if searched.method == "SGLB":
             raise ChainDiverged(3)
-        return search.fit(one, number, split)
+        return search.fit(searched, number, split)
 
     monkeypatch.setattr(other_splits, "fit", fit)
     both = pair(folder)
@@ -138,12 +138,12 @@ def test_a_chain_that_diverges_is_kept_as_such(folder, monkeypatch):
     assert math.isnan(second)
 
 
-def test_two_processes_find_what_one_finds(folder):
-    one, two = pair(folder / "one"), pair(folder / "two")
-    other_splits.run([one], 3, 1)
-    other_splits.run([two], 3, 2)
-    assert one.losses() == two.losses()
-    assert len(set(one.losses())) > 1
+def test_two_processes_give_what_one_gives(folder):
+    serial, parallel = pair(folder / "one"), pair(folder / "two")
+    other_splits.run([serial], 3, 1)
+    other_splits.run([parallel], 3, 2)
+    assert serial.losses() == parallel.losses()
+    assert len(set(serial.losses())) > 1
 
 
 class Tables:
@@ -152,11 +152,11 @@ class Tables:
     def __init__(self, folder):
         self.folder = folder / "out"
 
-    def order(self, n_splits=0):
-        return Order("zero-one", self.folder, 2, ["higgs"], 5, SEED, n_splits=n_splits)
+    def options(self, n_splits=0):
+        return TuningOptions("zero-one", self.folder, 2, ["higgs"], 5, SEED, n_splits=n_splits)
 
     def printed(self, capsys, n_splits=0, **options):
-        tables_2_3.run(self.order(n_splits), **options)
+        tables_2_3.run(self.options(n_splits), **options)
         return capsys.readouterr().out
 
 
@@ -166,12 +166,13 @@ def test_the_table_of_other_splits_has_what_was_chosen(folder, capsys, monkeypat
     assert "other splits" not in tables.printed(capsys)
     assert "The same parameters on other splits" in tables.printed(capsys, 3)
     data = real_data.get_data_sets(["higgs"])[0]
-    row = tables_2_3.measure(tables.order(), data)
+    row = tables_2_3.measure(tables.options(), data)
     first, second = (
-        Rival(one.search, one.best.number) for one in tables_2_3.choose(tables.order(), data)
+        Rival(choice.search, choice.best.number)
+        for choice in tables_2_3.choose(tables.options(), data)
     )
     assert row.verdict == judge(Pair(first, second).losses())
-    text = tables_2_3.make_report(tables.order(), [row]).markdown()
+    text = tables_2_3.make_report(tables.options(), [row]).markdown()
     cells = (
         f"| {100 * row.verdict.difference:+.2f} | {100 * row.verdict.standard_error:.2f} |"
         f" {row.verdict.p_value:.2g} | {row.verdict.n_better} of 3 |"
@@ -192,11 +193,11 @@ def test_the_table_of_other_splits_has_what_was_chosen(folder, capsys, monkeypat
     ],
 )
 def test_what_is_better_on_other_splits_is_bold(folder, losses, cells):
-    row = tables_2_3.Row(real_data.DATA_SETS[3], (0.2, 0.2), 1.0, 3, 60.0, judge(losses))
-    assert cells in tables_2_3.make_report(Tables(folder).order(), [row]).markdown()
+    row = tables_2_3.DataSetResult(real_data.DATA_SETS[3], (0.2, 0.2), 1.0, 3, 60.0, judge(losses))
+    assert cells in tables_2_3.make_report(Tables(folder).options(), [row]).markdown()
 
 
-def test_other_splits_of_other_rows_are_refused(folder, capsys):
+def test_other_splits_of_other_rows_are_rejected(folder, capsys):
     pytest.importorskip("optuna")
     tables = Tables(folder)
     tables.printed(capsys)
@@ -206,21 +207,21 @@ def test_other_splits_of_other_rows_are_refused(folder, capsys):
         tables.printed(capsys, 2)
 
 
-def test_a_single_split_is_refused(folder):
-    with pytest.raises(ValueError, match="take 2 or more"):
-        tables_2_3.run(Tables(folder).order(1))
+def test_a_single_split_is_rejected(folder):
+    with pytest.raises(ValueError, match="--splits 2 or more"):
+        tables_2_3.run(Tables(folder).options(1))
 
 
 # Long chains.
 
 
-def test_steps_that_are_judged_are_those_of_the_whole_curve():
-    fold, method = synthetic.Fold.draw(0, 0), synthetic.METHODS[3]
+def test_recorded_steps_are_those_of_the_whole_curve():
+    fold, method = synthetic.SyntheticFold.draw(0, 0), synthetic.METHODS[3]
     whole = synthetic.train(method, fold, 60, seed=1)
-    some = synthetic.train(method, fold, 60, seed=1, numbers=[1, 20, 60])
-    places = np.array([1, 20, 60]) - 1
-    assert np.array_equal(some.training, whole.training[places])
-    assert np.array_equal(some.error, whole.error[places])
+    recorded = synthetic.train(method, fold, 60, seed=1, numbers=[1, 20, 60])
+    steps = np.array([1, 20, 60]) - 1
+    assert np.array_equal(recorded.training, whole.training[steps])
+    assert np.array_equal(recorded.error, whole.error[steps])
 
 
 def test_long_chains_are_judged_at_round_numbers_and_at_the_end():
@@ -231,7 +232,7 @@ def test_long_chains_are_judged_at_round_numbers_and_at_the_end():
 def test_the_table_of_long_chains_prints_what_was_measured(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(catboost_sla, "installed", lambda: False)
     monkeypatch.setenv("COLUMNS", "200")
-    order = table_1.Order(
+    order = table_1.SyntheticOptions(
         2, 20, sweep_folds=0, catboost_folds=0, long_folds=3, long_steps=400, seed=5
     )
     table_1.run(tmp_path, order)
@@ -253,13 +254,13 @@ def test_the_table_of_long_chains_prints_what_was_measured(tmp_path, capsys, mon
     assert (tmp_path / "synthetic_long_chains.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_rows_are_drawn_at_the_rate_of_the_way():
+def test_rows_are_sampled_at_the_rate_of_the_variant():
     generator = np.random.default_rng(0)
-    for way in stumps.WAYS:
-        if way.rows != "all":
-            drawn = stumps._counts(way, 100_000, generator).sum()
+    for variant in stumps.VARIANTS:
+        if variant.rows != "all":
+            drawn = stumps._counts(variant, 100_000, generator).sum()
             # Five standard deviations of the binomial, at most 158 rows: 6e-7 each.
-            assert abs(drawn - 100_000 * way.rate) <= 5 * 158
+            assert abs(drawn - 100_000 * variant.rate) <= 5 * 158
 
 
 def test_the_figures_of_table_1_have_a_colour_for_every_method():

@@ -21,7 +21,7 @@ def test_a_search_with_moves_of_its_own_sees_them_and_bounds_that_fit(monkeypatc
     assert seen == [("plan", (12.0, 1.0), Move(0.1, subsample=0.25), draws)]
 
 
-class Watched(synthetic.Fold):
+class Watched(synthetic.SyntheticFold):
     """A fold that answers with the raw scores of the training rows themselves."""
 
     def curve(self, raws, test_raws):
@@ -29,38 +29,40 @@ class Watched(synthetic.Fold):
 
 
 def test_noise_that_is_kept_out_of_structures_leaves_the_first_split_to_the_gradient():
-    fold = Watched(**vars(synthetic.Fold.draw(0, 0)))
+    fold = Watched(**vars(synthetic.SyntheticFold.draw(0, 0)))
     hot = Langevin(0.1, 100.0, 0.0)
 
     def first_splits(method):
-        found = set()
+        sides = set()
         for seed in range(8):
             raw = synthetic.train(method, fold, 1, seed)[0]
-            found.add(tuple(raw == raw[0]))  # rows on the side of the first one
-        return found
+            sides.add(tuple(raw == raw[0]))  # rows on the side of the first one
+        return sides
 
     assert len(first_splits(synthetic.Method("", Sla(0.1), hot))) > 3
     assert len(first_splits(synthetic.Method("", Sla(0.1), hot, Plain(0.1)))) == 1
 
 
 def test_plain_stumps_in_numpy_take_the_same_steps_as_the_kernels():
-    fold = synthetic.Fold.draw(3, 0)
+    fold = synthetic.SyntheticFold.draw(3, 0)
     ours = synthetic.train(synthetic.METHODS[1], fold, 60, seed=1)
-    numpy = stumps.train(stumps.WAYS[0], fold, 60, seed=1)
+    numpy = stumps.train(stumps.VARIANTS[0], fold, 60, seed=1)
     assert np.allclose(ours.training, numpy.training, atol=1e-6)
     assert np.array_equal(ours.error, numpy.error)
 
 
-@pytest.mark.parametrize("way", stumps.WAYS, ids=lambda way: way.name)
-def test_every_way_to_sample_learns(way):
-    curve = stumps.train(way, synthetic.Fold.draw(0, 0), 40, seed=0)
+@pytest.mark.parametrize("variant", stumps.VARIANTS, ids=lambda variant: variant.name)
+def test_every_variant_learns(variant):
+    curve = stumps.train(variant, synthetic.SyntheticFold.draw(0, 0), 40, seed=0)
     assert curve.training[-1] < min(0.49, curve.training[0])
 
 
-def test_rows_are_drawn_as_the_way_says():
+def test_rows_are_sampled_as_the_variant_states():
     generator = np.random.default_rng(0)
     drawn = {
-        rows: np.stack([stumps._counts(stumps.Way("", rows), 1000, generator) for _ in range(200)])
+        rows: np.stack(
+            [stumps._counts(stumps.StumpVariant("", rows), 1000, generator) for _ in range(200)]
+        )
         for rows in ("all", "bernoulli", "without replacement", "with replacement")
     }
     assert (drawn["all"] == 1).all()
@@ -77,8 +79,8 @@ def test_rows_are_drawn_as_the_way_says():
 
 @pytest.mark.parametrize("kind", ["greedy", "quantiles", "even"])
 def test_borders_rise_within_the_values(kind):
-    x = synthetic.Fold.draw(0, 0).x
-    borders = stumps._borders(stumps.Way("", borders=kind), x)
+    x = synthetic.SyntheticFold.draw(0, 0).x
+    borders = stumps._borders(stumps.StumpVariant("", borders=kind), x)
     assert borders.shape == (3, 5)
     assert (np.diff(borders) > 0).all()
     assert (borders > x.min(axis=0)[:, None]).all()
@@ -100,7 +102,7 @@ def test_the_objective_for_catboost_is_the_smoothed_loss():
 
 def test_plain_catboost_takes_the_same_steps():
     pytest.importorskip("catboost")
-    fold = synthetic.Fold.draw(1, 0)
+    fold = synthetic.SyntheticFold.draw(1, 0)
     theirs = catboost_sla.train(catboost_sla.METHODS["CatBoost GB"], fold, 40, seed=0)
     ours = synthetic.train(synthetic.METHODS[1], fold, 40, seed=0)
     assert np.allclose(ours.training, theirs.training, atol=1e-5)
@@ -120,8 +122,10 @@ def test_table_1_prints_what_was_measured_beside_the_published(tmp_path, capsys,
     monkeypatch.setattr(catboost_sla, "installed", lambda: False)
     page = tmp_path / "page.md"
     page.write_text("before\n<!-- synthetic -->\nstale words\n<!-- end of synthetic -->\nafter\n")
-    order = table_1.Order(3, 120, sweep_folds=2, catboost_folds=1, study_folds=2, seed=4)
-    table_1.run(tmp_path / "out", order, page)
+    options = table_1.SyntheticOptions(
+        3, 120, sweep_folds=2, catboost_folds=1, study_folds=2, seed=4
+    )
+    table_1.run(tmp_path / "out", options, page)
     printed = capsys.readouterr().out
     result = synthetic.run(3, 120, methods=synthetic.METHODS + synthetic.VARIANTS, seed=4)
     for row in result.compare():
@@ -140,8 +144,8 @@ def test_table_1_prints_what_was_measured_beside_the_published(tmp_path, capsys,
 
 def test_table_1_runs_catboost_on_the_first_folds(tmp_path, capsys):
     pytest.importorskip("catboost")
-    order = table_1.Order(3, 20, sweep_folds=0, catboost_folds=2)
-    table_1.run(tmp_path, order)
+    options = table_1.SyntheticOptions(3, 20, sweep_folds=0, catboost_folds=2)
+    table_1.run(tmp_path, options)
     printed = capsys.readouterr().out
     for name in catboost_sla.METHODS:
         assert name in printed
@@ -167,7 +171,7 @@ def test_noise_in_the_leaves_alone_hardly_moves_the_chain_at_the_papers_temperat
 
 @pytest.mark.parametrize("n_steps", [1, synthetic.STEPS_AT_ONCE, 2 * synthetic.STEPS_AT_ONCE + 1])
 def test_a_curve_has_the_loss_and_the_error_of_every_step(n_steps):
-    generator, fold = np.random.default_rng(0), synthetic.Fold.draw(0, 0)
+    generator, fold = np.random.default_rng(0), synthetic.SyntheticFold.draw(0, 0)
     raws, test_raws = generator.normal(size=(2, n_steps, 1000))
     curve = fold.curve(list(raws), test_raws)
     sides = 2 * fold.y - 1, 2 * fold.test_y - 1

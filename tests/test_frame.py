@@ -1,4 +1,4 @@
-"""Tables on their way in: what passes untouched, what is refused and how."""
+"""Tables on their way in: what passes untouched, what is rejected and how."""
 
 import functools
 import warnings
@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 
 from sglb import SGLBClassifier, SGLBRegressor
 from sglb.bins import Bins
-from sglb.columns import TOGETHER, Columns
+from sglb.columns import BLOCK_COLUMNS, Columns
 from sglb.frame import read_features
 
 NAN = float("nan")
@@ -44,11 +44,11 @@ def read(X, categorical="from_dtype"):
 
 def words(X, categorical="from_dtype"):
     """The labels of every categorical column, row by row."""
-    return [spelled(column) for column in Reader(categorical).fit(X).features_.labels]
+    return [labels_of(column) for column in Reader(categorical).fit(X).features_.labels]
 
 
-def spelled(column):
-    return [([*column.labels, None])[place] for place in column.index]
+def labels_of(column):
+    return [([*column.labels, None])[index] for index in column.index]
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "?"])
@@ -82,7 +82,9 @@ def test_fields_of_packed_records_are_copied(kind, spec):
         assert values.flags.aligned
         assert values.dtype == x.dtype
         assert np.array_equal(values, x[:, : values.shape[1]])
-        assert [spelled(one) for one in labels] == [["1", "3", "5", "7", "9"]][: len(labels)]
+        assert [labels_of(column) for column in labels] == [["1", "3", "5", "7", "9"]][
+            : len(labels)
+        ]
 
 
 @pytest.mark.parametrize("kind", ["f4", "f8", "i4", "i8"])
@@ -99,14 +101,12 @@ def test_fields_of_packed_records_give_the_model_of_their_copies(estimator, kind
     assert np.array_equal(crooked.predict_raw(x), expected)
     assert np.array_equal(crooked.predict_raw(x[:1]), expected[:1])
     assert np.array_equal(crooked.predict(x), straight.predict(plain))
-    staged = (
-        list(model.staged_predict_raw(some)) for model, some in ((crooked, x), (straight, plain))
-    )
+    staged = (list(model.staged_predict_raw(X)) for model, X in ((crooked, x), (straight, plain)))
     assert np.array_equal(*staged)
-    for one, other in zip(
+    for first, second in zip(
         crooked.predict_uncertainty(x), straight.predict_uncertainty(plain), strict=True
     ):
-        assert np.array_equal(one, other)
+        assert np.array_equal(first, second)
 
 
 @pytest.mark.parametrize(
@@ -164,8 +164,8 @@ def test_columns_of_a_table_are_read_where_they_lie_and_few_are_copied_at_a_time
     columns["c3"] = rng.integers(0, 9, 500)  # of another type, lest pandas holds one block
     values = Reader().fit(table(columns)).features_.values
     assert isinstance(values, Columns)
-    sizes = [some.shape[1] for _, some in values.some()]
-    assert max(sizes) <= TOGETHER
+    sizes = [block.shape[1] for _, block in values.blocks()]
+    assert max(sizes) <= BLOCK_COLUMNS
     assert sum(sizes) == 11
     whole = np.column_stack(list(columns.values()))
     assert values[:].tolist() == whole.tolist()
@@ -243,7 +243,7 @@ def test_text_and_categories_become_labels_whatever_holds_them(kind):
     features = Reader().fit(TEXT_TABLES[kind]).features_
     assert features.is_categorical.tolist() == [False, True]
     assert features.matrix().tolist() == [[1], [2], [3], [4]]
-    assert [spelled(column) for column in features.labels] == [TOWNS]
+    assert [labels_of(column) for column in features.labels] == [TOWNS]
 
 
 @pytest.mark.parametrize("spec", [["town"], [1], [False, True], np.array([False, True]), ("town",)])
@@ -253,7 +253,7 @@ def test_categorical_columns_can_be_named_counted_or_masked(spec):
 
 @pytest.mark.parametrize("kind", ["pandas text", "pandas category", "polars enum", "objects"])
 @pytest.mark.parametrize("spec", [None, [0]])
-def test_text_that_is_not_said_to_be_categorical_is_refused_with_advice(kind, spec):
+def test_text_that_is_not_said_to_be_categorical_is_rejected_with_advice(kind, spec):
     with pytest.raises(ValueError, match=r"column ('town'|1) .*categorical_features"):
         read(TEXT_TABLES[kind], spec)
 
@@ -267,7 +267,7 @@ def test_text_that_is_not_said_to_be_categorical_is_refused_with_advice(kind, sp
         ([True], r"mask of shape \(1,\), but X has 2 columns"),
     ],
 )
-def test_categorical_columns_that_are_not_there_are_refused_by_name(spec, message):
+def test_missing_categorical_columns_are_rejected_by_name(spec, message):
     with pytest.raises(ValueError, match=message):
         read(TEXT_TABLES["polars text"], spec)
     with pytest.raises(ValueError, match="names 'town', but the columns of X are: no names"):
@@ -348,14 +348,14 @@ DATES = ["2020-01-01", "2020-01-02"]
     ],
 )
 @pytest.mark.parametrize("spec", ["from_dtype", None, ["when"]])
-def test_dates_and_times_are_refused_by_name_with_advice(column, spec):
+def test_dates_and_times_are_rejected_by_name_with_advice(column, spec):
     table = (pd.DataFrame if isinstance(column, pd.Series) else pl.DataFrame)({"when": column})
     with pytest.raises(ValueError, match=r"column 'when' .* days since a date"):
         read(table, spec)
 
 
 @pytest.mark.parametrize("dtype", ["datetime64[D]", "datetime64[ns]", "timedelta64[s]"])
-def test_an_array_of_dates_is_refused_with_advice(dtype):
+def test_an_array_of_dates_is_rejected_with_advice(dtype):
     dates = np.arange(6).reshape(3, 2).astype(dtype)
     fitted = Reader().fit(np.ones((3, 2)))
     for look in (read, fitted.read):
@@ -363,13 +363,13 @@ def test_an_array_of_dates_is_refused_with_advice(dtype):
             look(dates)
 
 
-def test_dates_among_objects_are_refused_by_column():
+def test_dates_among_objects_are_rejected_by_column():
     table = np.array([["a", pd.Timestamp("2020-01-01")], ["b", pd.Timestamp("2020-01-02")]], object)
     with pytest.raises(ValueError, match="column 1 cannot be categorical"):
         read(table, [0, 1])
 
 
-def test_a_column_of_lists_is_refused_by_name():
+def test_a_column_of_lists_is_rejected_by_name():
     with pytest.raises(
         ValueError, match=r"column 'a' is of type .*, which is neither a number nor text"
     ):
@@ -385,7 +385,7 @@ def test_objects_that_are_not_numbers_are_rejected_by_name():
         read(pd.DataFrame({"a": [1, {}]}, dtype=object))
 
 
-def test_a_column_of_numbers_that_became_text_is_refused_by_name():
+def test_a_column_of_numbers_that_became_text_is_rejected_by_name():
     reader = Reader().fit(pd.DataFrame({"a": [1.0, 2.0], "b": ["x", "y"]}))
     advice = "it held numbers in fit: convert it to numbers"
     with pytest.raises(ValueError, match=f"column 'a' is of type String, .*{advice}"):
@@ -393,7 +393,7 @@ def test_a_column_of_numbers_that_became_text_is_refused_by_name():
     array = Reader().fit(np.ones((2, 2)))
     with pytest.raises(ValueError, match=f"column 0 holds text, not numbers; {advice}"):
         array.read(np.array([["1", "2"]]))
-    assert spelled(reader.read_all(pl.DataFrame({"a": [1], "b": [3]})).labels[0]) == ["3"]
+    assert labels_of(reader.read_all(pl.DataFrame({"a": [1], "b": [3]})).labels[0]) == ["3"]
 
 
 SPELLED = [["1.5", "2"], ["-3", " 4e1 "], ["0", ".5"]]
@@ -433,7 +433,7 @@ def test_text_that_may_be_codes_is_categorical(table):
     assert len(words(table)) == len(table[0])
 
 
-def spelled_frames(column):
+def frames_of(column):
     yield pd.DataFrame({"x": column, "n": range(len(column))})
     yield pd.DataFrame({"x": pd.Series(column, dtype=object), "n": range(len(column))})
     yield pl.DataFrame({"x": column, "n": range(len(column))})
@@ -443,7 +443,7 @@ def spelled_frames(column):
 def test_a_column_of_many_numbers_as_text_becomes_categories_with_a_warning():
     column = [str(0.5 * number) for number in range(40)]
     column[3] = None
-    for frame in spelled_frames(column):
+    for frame in frames_of(column):
         with pytest.warns(UserWarning, match=r"numbers as text .*: 'x'; convert") as caught:
             SGLBRegressor(n_estimators=1).fit(frame, np.arange(40))
         assert [warning.filename for warning in caught] == [__file__]
@@ -455,10 +455,10 @@ def test_a_column_of_many_numbers_as_text_becomes_categories_with_a_warning():
         read(objects)
 
 
-def test_few_numbers_as_text_codes_and_categories_are_no_warning():
+def test_few_numbers_as_text_codes_and_categories_do_not_warn():
     few = [str(number % 31) for number in range(40)]
     codes = [f"{number:03}" for number in range(40)]
-    for frame in (*spelled_frames(few), *spelled_frames(codes)):
+    for frame in (*frames_of(few), *frames_of(codes)):
         assert len(words(frame)) == 1
     many = pl.DataFrame({"x": pl.Series(map(str, range(40)), dtype=pl.Categorical)})
     assert len(words(many)) == len(words(many.to_pandas())) == 1
@@ -467,7 +467,7 @@ def test_few_numbers_as_text_codes_and_categories_are_no_warning():
 def test_rows_are_taken_with_their_labels():
     features = Reader().fit(TEXT_TABLES["arrow text"]).features_.take(np.array([0, 3]))
     assert features.matrix().tolist() == [[1], [4]]
-    assert spelled(features.labels[0]) == ["Rom", "Rom"]
+    assert labels_of(features.labels[0]) == ["Rom", "Rom"]
 
 
 def test_numbers_beside_categories_are_not_widened():
@@ -486,12 +486,12 @@ def test_numbers_beside_categories_are_not_widened():
     ],
     ids=["pandas", "arrow"],
 )
-def test_duplicate_column_names_are_refused_and_named(table):
+def test_duplicate_column_names_are_rejected_and_named(table):
     with pytest.raises(ValueError, match=r"unique; these occur more than once: \['a'\]"):
         read(table)
 
 
-def test_infinity_is_refused_with_its_column_and_row_and_nan_is_welcome():
+def test_infinity_is_rejected_with_its_column_and_row_and_nan_is_welcome():
     x = np.ones((4, 3))
     x[1, 0] = NAN
     assert np.isnan(read(x)[1, 0])
@@ -502,12 +502,12 @@ def test_infinity_is_refused_with_its_column_and_row_and_nan_is_welcome():
         read(pd.DataFrame(x, columns=["a", "b", "c"]))
 
 
-def test_a_sparse_matrix_is_refused_with_advice():
+def test_a_sparse_matrix_is_rejected_with_advice():
     with pytest.raises(TypeError, match="toarray"):
         read(scipy.sparse.eye_array(3).tocsr())
 
 
-def test_complex_numbers_are_refused():
+def test_complex_numbers_are_rejected():
     with pytest.raises(ValueError, match="Complex data not supported"):
         read(np.ones((2, 2), dtype=complex))
 
@@ -516,7 +516,7 @@ def test_a_lazy_table_is_collected():
     assert read(pl.DataFrame(COLUMNS).lazy()).tolist() == read(pl.DataFrame(COLUMNS)).tolist()
 
 
-def test_a_vector_is_refused_as_a_table():
+def test_a_vector_is_rejected_as_a_table():
     with pytest.raises(ValueError, match="Reshape your data"):
         read(np.ones(3))
 
@@ -533,13 +533,13 @@ def test_fit_needs_a_row_and_a_column_but_prediction_does_not_need_a_row():
     assert Reader().fit(table).read(table[:0]).shape == (0, 3)
 
 
-def test_columns_in_another_order_are_refused_and_the_first_one_is_named():
+def test_columns_in_another_order_are_rejected_and_the_first_one_is_named():
     reader = Reader().fit(pd.DataFrame(COLUMNS))
     with pytest.raises(ValueError, match=r"same order.*\s*Column 1 is 'b'; in fit it was 'i'"):
         reader.read(pd.DataFrame(COLUMNS)[["f", "b", "i"]])
 
 
-def test_other_columns_are_refused_and_named():
+def test_other_columns_are_rejected_and_named():
     reader = Reader().fit(pd.DataFrame(COLUMNS))
     with pytest.raises(ValueError, match="missing:\n- b"):
         reader.read(pd.DataFrame(COLUMNS)[["f", "i"]])
@@ -561,10 +561,10 @@ def test_prediction_reads_an_array_as_fit_does(dtype):
     x = np.array([[1, 0], [0, 1], [1, 1]], dtype=dtype)
     fitted = Reader().fit(x)
     for row in (x[:1], x, x[::2], np.asfortranarray(x)):
-        found = fitted.read(row)
-        assert found.dtype == fitted.values_.dtype
-        assert np.array_equal(found, row.astype(float))
-        assert np.shares_memory(found, row) == (dtype not in (">f8", "f2"))
+        values = fitted.read(row)
+        assert values.dtype == fitted.values_.dtype
+        assert np.array_equal(values, row.astype(float))
+        assert np.shares_memory(values, row) == (dtype not in (">f8", "f2"))
 
 
 def test_prediction_checks_an_array_that_looks_ready():

@@ -20,9 +20,9 @@ LAYOUTS = {
 
 
 def first(x):
-    """The place that NumPy finds."""
-    places = np.flatnonzero(np.isinf(x))
-    return places[0] if places.size else -1
+    """The position by NumPy."""
+    positions = np.flatnonzero(np.isinf(x))
+    return positions[0] if positions.size else -1
 
 
 @given(
@@ -51,10 +51,10 @@ def test_whole_numbers_are_finite(dtype):
     assert _core.first_infinity(x, 2) == -1
 
 
-def test_every_place_of_a_row_is_looked_at():
+def test_every_position_of_a_row_is_checked():
     for dtype in ("f4", "f8"):
         for n_columns in (1, 7, 33):
-            for place in range(3 * n_columns):
+            for position in range(3 * n_columns):
                 x = np.zeros((3, n_columns), dtype=dtype)
-                x.flat[place] = np.inf
-                assert _core.first_infinity(x, 1) == place
+                x.flat[position] = np.inf
+                assert _core.first_infinity(x, 1) == position

@@ -39,7 +39,7 @@ def study(direction="minimize", pruner=None):
     return optuna.create_study(direction=direction, pruner=pruner or optuna.pruners.NopPruner())
 
 
-def test_a_trial_is_told_the_watched_score_of_each_step():
+def test_a_trial_receives_the_watched_score_of_each_step():
     models = []
 
     def objective(trial):
@@ -47,13 +47,13 @@ def test_a_trial_is_told_the_watched_score_of_each_step():
         models.append(model.fit(X, Y, **SETS, callbacks=OptunaPruning(trial)))
         return model.best_score_
 
-    one = study()
-    one.optimize(objective, n_trials=1)
-    told = one.trials[0].intermediate_values
-    assert told == dict(enumerate(models[0].evals_result_["validation_0"]["loss"], start=1))
+    complete = study()
+    complete.optimize(objective, n_trials=1)
+    reported = complete.trials[0].intermediate_values
+    assert reported == dict(enumerate(models[0].evals_result_["validation_0"]["loss"], start=1))
 
 
-def test_a_trial_is_told_the_score_that_was_chosen_every_so_many_steps():
+def test_a_trial_receives_the_chosen_score_every_n_steps():
     trial = study("maximize").ask()
     sets = [(X_VAL, Y_VAL > 0), (X, Y > 0)]
     model = SGLBClassifier(**FAST).fit(
@@ -64,23 +64,23 @@ def test_a_trial_is_told_the_score_that_was_chosen_every_so_many_steps():
         callbacks=OptunaPruning(trial, metric="auc", set="validation_0", every=10),
     )
     scores = model.evals_result_["validation_0"]["auc"]
-    told = trial.study.trials[0].intermediate_values
-    assert told == {step: scores[step - 1] for step in (10, 20, 30)}
+    reported = trial.study.trials[0].intermediate_values
+    assert reported == {step: scores[step - 1] for step in (10, 20, 30)}
 
 
 def test_a_trial_that_falls_behind_is_pruned_at_once():
     full = SGLBRegressor(**FAST).fit(X, Y, **SETS).evals_result_["validation_0"]["loss"]
-    one = study(pruner=WorseThan(full[0]))
+    pruned_study = study(pruner=WorseThan(full[0]))
 
     def objective(trial):
         worse = Y + trial.suggest_float("shift", 5.0, 5.0)
         SGLBRegressor(**FAST).fit(X, worse, **SETS, callbacks=OptunaPruning(trial))
 
-    one.optimize(objective, n_trials=1)
-    assert one.trials[0].state == optuna.trial.TrialState.PRUNED
-    assert list(one.trials[0].intermediate_values) == [1]
+    pruned_study.optimize(objective, n_trials=1)
+    assert pruned_study.trials[0].state == optuna.trial.TrialState.PRUNED
+    assert list(pruned_study.trials[0].intermediate_values) == [1]
     with pytest.raises(optuna.TrialPruned, match="pruned after step 1: loss on validation_0 is"):
-        objective(one.ask())
+        objective(pruned_study.ask())
 
 
 def test_a_trial_of_fixed_parameters_is_never_pruned():
@@ -104,14 +104,14 @@ def test_a_study_that_goes_the_other_way_is_rejected(direction, metric, message)
 
 def test_a_study_of_several_objectives_is_rejected():
     several = optuna.create_study(directions=["minimize", "minimize"])
-    with pytest.raises(ValueError, match="needs a study of one objective, and this one has 2"):
+    with pytest.raises(ValueError, match="needs a study with one objective, and this one has 2"):
         SGLBRegressor(**FAST).fit(X, Y, **SETS, callbacks=OptunaPruning(several.ask()))
 
 
-def test_pruning_names_the_set_or_metric_that_is_not_there():
+def test_pruning_rejects_an_unknown_set_or_metric_by_name():
     trial = study().ask()
     for arguments, message in (
-        ({"set": "test"}, "set='test' is not an evaluation set; there are: validation_0"),
+        ({"set": "test"}, "set='test' is not an evaluation set; allowed: validation_0"),
         ({"metric": "auc"}, "metric='auc' is not computed; eval_metric has: loss"),
     ):
         with pytest.raises(ValueError, match=message):
@@ -160,7 +160,7 @@ class Real:
         client, run = self.mlflow.MlflowClient(), self.run.info.run_id
         data = client.get_run(run).data
         metrics = {
-            name: [(one.step, one.value) for one in client.get_metric_history(run, name)]
+            name: [(metric.step, metric.value) for metric in client.get_metric_history(run, name)]
             for name in data.metrics
         }
         tags = {name: tag for name, tag in data.tags.items() if not name.startswith("mlflow.")}
@@ -233,7 +233,7 @@ def test_without_the_other_library_an_integration_says_how_to_install_it(
 
 
 @pytest.mark.parametrize("every", [0, -1])
-def test_a_rhythm_that_is_none_is_rejected(monkeypatch, every):
+def test_every_must_be_a_positive_whole_number(monkeypatch, every):
     monkeypatch.setitem(sys.modules, "mlflow", StandIn())
     for make in (lambda: OptunaPruning(None, every=every), lambda: MLflowLogging(every=every)):
         with pytest.raises(ValueError, match=f"every={every} is not allowed"):

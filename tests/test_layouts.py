@@ -36,15 +36,15 @@ class Reader(BaseEstimator):
 
 def content(features):
     """Numbers as float64 and labels row by row."""
-    labels = [[([*c.labels, None])[place] for place in c.index] for c in features.labels]
+    labels = [[([*c.labels, None])[index] for index in c.index] for c in features.labels]
     return np.asarray(features.matrix(), dtype=np.float64), labels
 
 
-def assert_same(one, other):
-    (numbers, labels), (expected, expected_labels) = content(one), content(other)
+def assert_same(features, others):
+    (numbers, labels), (expected, expected_labels) = content(features), content(others)
     np.testing.assert_array_equal(numbers, expected)
     assert labels == expected_labels
-    np.testing.assert_array_equal(one.is_categorical, other.is_categorical)
+    np.testing.assert_array_equal(features.is_categorical, others.is_categorical)
 
 
 def arrow(columns):
@@ -57,11 +57,11 @@ NUMBER_TYPES = ["f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "?"]
 
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_columns_of_any_two_number_types_are_read_as_one_by_one(library):
-    for one, other in itertools.product(NUMBER_TYPES, NUMBER_TYPES):
+    for first, second in itertools.product(NUMBER_TYPES, NUMBER_TYPES):
         frame = LIBRARIES[library](
             {
-                "a": np.array([1, 0, 1], dtype=one),
-                "b": np.array([0, 3, 100], dtype=other),
+                "a": np.array([1, 0, 1], dtype=first),
+                "b": np.array([0, 3, 100], dtype=second),
                 "c": np.array([0.1, 0.5, -7], dtype="f4"),
             }
         )
@@ -160,7 +160,7 @@ def test_a_frame_of_another_layout_is_checked_in_full(library):
         reader.read(make(columns | {"b": np.array([-np.inf])}))
 
 
-def test_a_layout_that_is_in_order_for_its_values_only_is_not_remembered():
+def test_a_layout_that_is_valid_only_because_of_its_values_is_not_remembered():
     nothing = pl.DataFrame({"a": pl.Series([None], dtype=pl.String), "b": [1.0]})
     reader = Reader().fit(pl.DataFrame({"a": [0.5], "b": [1.0]}))
     reader.read(nothing)
@@ -188,7 +188,7 @@ class Elsewhere(pd.DataFrame):
         raise TypeError("implicit conversion to a NumPy array is not allowed")
 
 
-def test_a_frame_that_numpy_cannot_see_is_read_column_by_column():
+def test_a_frame_that_numpy_cannot_read_is_read_column_by_column():
     frame = Elsewhere({"a": [1.0, 2.0], "b": [1, 2]})
     reader = Reader().fit(frame)
     for _ in range(2):

@@ -12,8 +12,8 @@ PNG = b"\x89PNG\r\n"
 def curves():
     generator = np.random.default_rng(0)
     return {
-        name: 0.5 - 0.01 * place + 0.01 * generator.standard_normal((5, 40))
-        for place, name in enumerate(["one", "two", "three"])
+        name: 0.5 - 0.01 * index + 0.01 * generator.standard_normal((5, 40))
+        for index, name in enumerate(["one", "two", "three"])
     }
 
 
@@ -22,7 +22,7 @@ def texts(figure):
     return [text.get_text() for text in axes.texts] + [axes.get_title(loc="left")]
 
 
-def test_error_curves_draw_one_named_line_and_band_a_method():
+def test_error_curves_draw_a_named_line_and_band_per_method():
     figure = plots.error_curves(curves(), title="A title", subtitle="and more")
     axes = figure.axes[0]
     assert len(axes.lines) == len(axes.collections) == 3
@@ -55,12 +55,14 @@ def test_importances_show_the_largest_first_from_the_top():
     assert "share of the total gain, 1 smaller ones not shown" in texts(figure)
 
 
-def test_importances_refuse_names_that_do_not_fit():
-    with pytest.raises(ValueError, match=r"2 names do not fit importances of shape \(3,\)"):
+def test_importances_reject_names_that_do_not_fit():
+    with pytest.raises(
+        ValueError, match=r"there are 2 names, but the importances have shape \(3,\)"
+    ):
         plots.importances(["a", "b"], [1, 2, 3])
 
 
-def test_training_curves_draw_a_line_a_set_and_mark_the_best_step():
+def test_training_curves_draw_a_line_per_set_and_mark_the_best_step():
     scores = {
         "training": {"loss": [3, 2, 1]},
         "validation": {"loss": [3, 1, 2], "error": [1, 1, 0]},
@@ -75,7 +77,7 @@ def test_training_curves_draw_a_line_a_set_and_mark_the_best_step():
 
 
 @pytest.mark.parametrize("scores", [{}, {"validation": {"loss": [1.0]}}])
-def test_training_curves_refuse_a_metric_that_is_not_there(scores):
+def test_training_curves_reject_a_metric_that_does_not_exist(scores):
     with pytest.raises(ValueError, match="not in evals_result"):
         plots.training_curves(scores, metric="auc")
 
@@ -89,12 +91,12 @@ def test_nothing_to_draw_is_an_error():
 def test_labels_are_moved_apart_no_further_than_needed(seed):
     generator = np.random.default_rng(seed)
     heights = generator.uniform(0, 1, size=6)
-    placed = plots._apart(heights, 0.1)
+    placed = plots._spread_out(heights, 0.1)
     order = np.argsort(heights)
     assert np.all(np.diff(placed[order]) >= 0.1 - 1e-12)
     assert np.isclose(placed.mean(), heights.mean())
     far = np.arange(6.0)
-    assert np.allclose(plots._apart(far, 0.1), far)
+    assert np.allclose(plots._spread_out(far, 0.1), far)
 
 
 def test_figures_are_saved_whole_and_leave_pyplot_alone(tmp_path, monkeypatch):
@@ -145,14 +147,14 @@ def test_the_axis_is_as_long_as_the_longest_curve():
 def test_the_name_of_a_curve_stands_at_its_last_number():
     scores = {"one": {"loss": [3.0, 1.0, np.nan]}, "none": {"loss": [np.nan] * 3}}
     axes = plots.training_curves(scores).axes[0]
-    places = {text.get_text(): text.xy[1] for text in axes.texts}
+    heights = {text.get_text(): text.xy[1] for text in axes.texts}
     low, high = axes.get_ylim()
-    assert places["one"] == pytest.approx(1.0, abs=0.06 * (high - low))
-    assert places["none"] == pytest.approx(low, abs=0.06 * (high - low))
+    assert heights["one"] == pytest.approx(1.0, abs=0.06 * (high - low))
+    assert heights["none"] == pytest.approx(low, abs=0.06 * (high - low))
 
 
 def test_long_names_of_features_are_shortened_in_the_middle_and_keep_their_bars():
-    names = [f"{'x' * 60} {place}" for place in range(3)] + ["x" * 100] * 2
+    names = [f"{'x' * 60} {index}" for index in range(3)] + ["x" * 100] * 2
     axes = plots.importances(names, [0.5, 0.2, 0.1, 0.1, 0.1]).axes[0]
     labels = [label.get_text() for label in axes.get_yticklabels()][::-1]
     assert [label[-1] for label in labels] == ["0", "1", "2", "x", "x"]
@@ -183,6 +185,6 @@ def test_a_sweep_draws_lines_levels_and_marks():
 
 def test_panels_are_titled_and_two_in_a_row():
     figure, axes = plots.panels(8, 6, ["one", "two", "three"])
-    assert [one.get_title(loc="left") for one in axes] == ["one", "two", "three"]
+    assert [panel.get_title(loc="left") for panel in axes] == ["one", "two", "three"]
     assert axes[0].get_gridspec().get_geometry() == (2, 2)
     assert figure.get_size_inches().tolist() == [8, 6]

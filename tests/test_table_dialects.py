@@ -1,4 +1,4 @@
-"""Text files in every common spelling are the same table, and ordinary ones are read as ever."""
+"""Text files of every common format give the same table; plain CSV is read as Arrow reads it."""
 
 import csv
 import gzip
@@ -22,7 +22,7 @@ EXPECTED = {
 }
 
 
-def respelled(separator=",", decimal="."):
+def write_csv(separator=",", decimal="."):
     cells = [line.split(",") for line in PLAIN.splitlines()]
     lines = [separator.join(cell.replace(".", decimal) for cell in row) for row in cells]
     return "\r\n".join(lines) + "\r\n"
@@ -35,7 +35,7 @@ def read(folder, content, name="t.csv", written="utf-8", **stated):
     return file.read().to_pydict(), file
 
 
-def refused(folder, content, name="t.csv", **stated):
+def rejected(folder, content, name="t.csv", **stated):
     with pytest.raises(TableError) as caught:
         read(folder, content, name, **stated)
     return str(caught.value)
@@ -45,26 +45,26 @@ def refused(folder, content, name="t.csv", **stated):
 @pytest.mark.parametrize(
     ("separator", "decimal"), [(",", "."), (";", ","), (";", "."), ("\t", ","), ("|", ".")]
 )
-def test_separator_decimal_sign_and_encoding_are_found(tmp_path, separator, decimal, encoding):
-    found, file = read(tmp_path, respelled(separator, decimal), written=encoding)
-    assert found == EXPECTED
+def test_separator_decimal_sign_and_encoding_are_detected(tmp_path, separator, decimal, encoding):
+    table, file = read(tmp_path, write_csv(separator, decimal), written=encoding)
+    assert table == EXPECTED
     assert file.dialect.separator == separator
     assert bool(file.notes) == (encoding == "cp1252")
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16-be", "latin-1"])
-def test_what_is_stated_is_not_looked_for(tmp_path, encoding):
+def test_what_is_stated_is_not_detected(tmp_path, encoding):
     stated = {"separator": ";", "decimal": ",", "encoding": encoding, "quote": '"'}
-    found, file = read(tmp_path, respelled(";", ","), written=encoding, **stated)
-    assert found == EXPECTED
+    table, file = read(tmp_path, write_csv(";", ","), written=encoding, **stated)
+    assert table == EXPECTED
     assert not file.notes
 
 
 @pytest.mark.parametrize("name", ["t.tsv", "t.tsv.gz", "t.csv.gz", "T.CSV.GZ"])
-def test_endings_say_separator_and_compression(tmp_path, name):
-    content = respelled("\t" if "tsv" in name else ",").encode()
-    found, file = read(tmp_path, gzip.compress(content) if "gz" in name.lower() else content, name)
-    assert found == EXPECTED
+def test_the_extension_states_separator_and_compression(tmp_path, name):
+    content = write_csv("\t" if "tsv" in name else ",").encode()
+    table, file = read(tmp_path, gzip.compress(content) if "gz" in name.lower() else content, name)
+    assert table == EXPECTED
     assert not file.notes
 
 
@@ -73,38 +73,38 @@ CELLS = st.text(alphabet="ab1,;|\t.'\"\n -ü?", max_size=6)
 
 @given(st.integers(2, 4).flatmap(lambda n: st.lists(st.lists(CELLS, min_size=n, max_size=n))))
 def test_an_ordinary_comma_file_is_read_as_arrow_reads_it(tmp_path_factory, rows):
-    names = [f"{place};'x|" for place in range(len(rows[0]) if rows else 2)]
+    names = [f"{index};'x|" for index in range(len(rows[0]) if rows else 2)]
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows([names, *rows])
     path = tmp_path_factory.mktemp("ordinary") / "t.csv"
     path.write_text(text.getvalue(), newline="")
     options = pa.csv.ConvertOptions(strings_can_be_null=True)
     expected = pa.csv.read_csv(path, convert_options=options)
-    found = read_table(path)
-    assert found.column_names == expected.column_names
-    for mine, theirs in zip(found.columns, expected.columns, strict=True):
+    table = read_table(path)
+    assert table.column_names == expected.column_names
+    for mine, theirs in zip(table.columns, expected.columns, strict=True):
         assert mine.to_pylist() == theirs.to_pylist()
 
 
-def test_decimal_commas_are_not_looked_for_between_commas(tmp_path):
+def test_decimal_commas_are_not_detected_where_commas_separate_columns(tmp_path):
     text = 'a,b\n"1,5",1\n"2,5",2\n'
     assert read(tmp_path, text)[0]["a"] == ["1,5", "2,5"]
     assert read(tmp_path, text, decimal=",")[0]["a"] == [1.5, 2.5]
 
 
-def test_thousands_are_found_beside_decimal_commas(tmp_path):
-    found, file = read(
+def test_thousands_are_detected_beside_decimal_commas(tmp_path):
+    table, file = read(
         tmp_path, "a;b;c;d\n1.234,5;1.200;1 000,5;x\n7,25;12.000;7;y\n-0,5;3;2,5;z\n"
     )
-    assert found["a"] == [1234.5, 7.25, -0.5]
-    assert found["b"] == [1200, 12000, 3]
-    assert found["c"] == [1000.5, 7.0, 2.5]
-    assert "column 'b': the point in '1.200' is taken to separate thousands" in file.notes[0]
+    assert table["a"] == [1234.5, 7.25, -0.5]
+    assert table["b"] == [1200, 12000, 3]
+    assert table["c"] == [1000.5, 7.0, 2.5]
+    assert "column 'b': the point in '1.200' is assumed to separate thousands" in file.notes[0]
 
 
 def test_columns_with_points_stay_as_they_are_beside_decimal_commas(tmp_path):
-    found, file = read(tmp_path, "a;b\n1,5;1.25\n2,5;3.5\n")
-    assert found == {"a": [1.5, 2.5], "b": [1.25, 3.5]}
+    table, file = read(tmp_path, "a;b\n1,5;1.25\n2,5;3.5\n")
+    assert table == {"a": [1.5, 2.5], "b": [1.25, 3.5]}
     assert file.notes == ["column 'b' has decimal points, others have commas"]
 
 
@@ -121,12 +121,14 @@ def test_thousands_are_stated_where_points_are_decimal(tmp_path):
 def test_commas_that_may_separate_thousands_are_decimal_beside_semicolons_only(
     tmp_path, separator, values
 ):
-    found, file = read(tmp_path, f"a{separator}b\n1,234{separator}x\n5,678{separator}y\n")
-    assert found["a"] == values
-    assert any("is taken for a decimal comma" in note for note in file.notes) == (separator == ";")
+    table, file = read(tmp_path, f"a{separator}b\n1,234{separator}x\n5,678{separator}y\n")
+    assert table["a"] == values
+    assert any("is assumed to be a decimal comma" in note for note in file.notes) == (
+        separator == ";"
+    )
 
 
-def test_a_few_values_that_are_no_numbers_do_not_hide_decimal_commas(tmp_path):
+def test_a_few_values_that_are_not_numbers_do_not_hide_decimal_commas(tmp_path):
     text = "a;b\n1,5;x\n?;y\n2,5;z\n"
     assert read(tmp_path, text)[1].dialect.decimal == ","
     assert read(tmp_path, text, missing=("?",))[0]["a"] == [1.5, None, 2.5]
@@ -134,13 +136,13 @@ def test_a_few_values_that_are_no_numbers_do_not_hide_decimal_commas(tmp_path):
 
 def test_two_fitting_separators_are_a_note(tmp_path):
     text = "Länge, cm;Breite, cm\n1,5;2,5\n"
-    found, file = read(tmp_path, text)
-    assert list(found) == ["Länge", " cm;Breite", " cm"]
+    table, file = read(tmp_path, text)
+    assert list(table) == ["Länge", " cm;Breite", " cm"]
     assert file.notes == [
-        "',' is taken to separate columns, ';' would fit, too: --separator decides"
+        "',' is assumed to separate columns, ';' would also fit; state it with --separator"
     ]
-    found, file = read(tmp_path, text, separator=";")
-    assert found == {"Länge, cm": [1.5], "Breite, cm": [2.5]}
+    table, file = read(tmp_path, text, separator=";")
+    assert table == {"Länge, cm": [1.5], "Breite, cm": [2.5]}
     assert not file.notes
 
 
@@ -150,22 +152,22 @@ def test_quoted_text_may_hold_separators_quotes_and_lines(tmp_path):
 
 
 def test_lines_within_text_may_lie_anywhere_in_a_large_file(tmp_path):
-    found = read(tmp_path, "a,b\n" + '"first\nsecond",1\n' * 150_000)[0]
-    assert found["b"] == [1] * 150_000
-    assert set(found["a"]) == {"first\nsecond"}
+    table = read(tmp_path, "a,b\n" + '"first\nsecond",1\n' * 150_000)[0]
+    assert table["b"] == [1] * 150_000
+    assert set(table["a"]) == {"first\nsecond"}
 
 
-def test_empty_lines_are_no_rows(tmp_path):
+def test_empty_lines_are_not_rows(tmp_path):
     assert read(tmp_path, "\na;b\n\n1,5;2\n\n\n2,5;3\n\n")[0] == {"a": [1.5, 2.5], "b": [2, 3]}
 
 
 def test_single_quotes_are_quotes_only_where_the_file_cannot_be_read_without(tmp_path):
-    found, file = read(tmp_path, "a,b\n'x, y',1\n'z',2\n")
-    assert found == {"a": ["x, y", "z"], "b": [1, 2]}
+    table, file = read(tmp_path, "a,b\n'x, y',1\n'z',2\n")
+    assert table == {"a": ["x, y", "z"], "b": [1, 2]}
     assert "single quotes" in file.notes[0]
     text = "a,b\n'x',1\n'z',2\n"
-    found, file = read(tmp_path, text)
-    assert found["a"] == ["'x'", "'z'"]
+    table, file = read(tmp_path, text)
+    assert table["a"] == ["'x'", "'z'"]
     assert file.notes == [
         "column 'a' keeps the single quotes around its values: --quote \"'\" removes them"
     ]
@@ -173,32 +175,33 @@ def test_single_quotes_are_quotes_only_where_the_file_cannot_be_read_without(tmp
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
-        ('"a,b\n1,2\n3,4\n', "a quote may be left open (--quote)"),
+        ('"a,b\n1,2\n3,4\n', "a quote may not be closed (--quote)"),
         ('a,b\n"x,1\ny,2\n', "row 0 has 1 fields where the first row has 2 names"),
     ],
 )
-def test_a_quote_left_open_does_not_make_quotes_of_other_characters(tmp_path, text, said):
-    assert said in refused(tmp_path, text)
+def test_a_quote_left_open_does_not_make_quotes_of_other_characters(tmp_path, text, message):
+    assert message in rejected(tmp_path, text)
 
 
-def test_quotes_may_be_characters_like_others(tmp_path):
+def test_quotes_may_be_ordinary_characters(tmp_path):
     text = 'a\tb\n"x\t1\ny"\t2\n'
     assert read(tmp_path, text, "t.tsv", quote="none")[0] == {"a": ['"x', 'y"'], "b": [1, 2]}
 
 
 def test_a_file_that_is_not_utf8_far_down_is_read_in_windows_encoding(tmp_path):
     text = "t,a\n" + "x,1\n" * 100_000
-    found, file = read(tmp_path, text.encode() + "Grün,2\n".encode("cp1252"))
-    assert found["t"][-1] == "Grün"
+    table, file = read(tmp_path, text.encode() + "Grün,2\n".encode("cp1252"))
+    assert table["t"][-1] == "Grün"
     assert file.notes == [
-        "not utf-8: byte 0xfc at offset 400006 (line 100002); cp1252 is assumed: --encoding decides"
+        "not utf-8: byte 0xfc at offset 400006 (line 100002); cp1252 is assumed,"
+        " state it with --encoding"
     ]
 
 
 @pytest.mark.parametrize(
-    ("content", "stated", "said"),
+    ("content", "stated", "message"),
     [
         (
             b"a,b\nK\xf6ln,1\n",
@@ -208,35 +211,35 @@ def test_a_file_that_is_not_utf8_far_down_is_read_in_windows_encoding(tmp_path):
         (b"\xf6,b\n1,1\n", {"encoding": "utf-8"}, "byte 0xf6 at offset 0 (line 1)"),
         ("a,b\n1,2\n".encode("utf-16") + b"\0", {}, "not utf-16: byte 0x00 at offset 18"),
         (b"\xef\xbb\xbfa,b\n\xf6,2\n", {}, "not utf-8: byte 0xf6 at offset 7"),
-        (b"a,b\n\xf6\x81,1\n", {}, "nor is it cp1252: state its encoding with --encoding"),
+        (b"a,b\n\xf6\x81,1\n", {}, "nor cp1252; state its encoding with --encoding"),
         (b"a,b\n\xc3\xbc,1\n", {"encoding": "ascii"}, "not ascii: byte 0xc3 at offset 4"),
         (b"a,b\n1,2\n", {"encoding": "klingon"}, "unknown encoding 'klingon'; known are utf-8"),
         (b"a,b\n1,2\n", {"encoding": "hex"}, "unknown encoding 'hex'"),
     ],
 )
-def test_bytes_that_break_an_encoding_are_named_with_a_remedy(tmp_path, content, stated, said):
-    assert said in refused(tmp_path, content, **stated)
+def test_bytes_that_break_an_encoding_are_named_with_a_remedy(tmp_path, content, stated, message):
+    assert message in rejected(tmp_path, content, **stated)
 
 
 def test_a_bad_byte_behind_a_chunk_is_counted_from_the_start(tmp_path):
     text = "ä,b\n" + "ü,1\n" * 300_000  # two bytes a letter: chunks end within letters
-    said = refused(tmp_path, text.encode() + b"\xf6,1\n", encoding="utf-8")
-    assert f"byte 0xf6 at offset {5 + 5 * 300_000} (line 300002)" in said
+    message = rejected(tmp_path, text.encode() + b"\xf6,1\n", encoding="utf-8")
+    assert f"byte 0xf6 at offset {5 + 5 * 300_000} (line 300002)" in message
 
 
 @pytest.mark.parametrize(
-    ("stated", "said"),
+    ("stated", "message"),
     [
         ({"separator": ";;"}, "--separator must be one character"),
         ({"quote": "''"}, "--quote must be one character"),
         ({"decimal": "x"}, "--decimal must be '.' or ','"),
         ({"decimal": ",", "thousands": ","}, "--thousands and --decimal are both ','"),
-        ({"thousands": "1"}, "--thousands '1' cannot stand within a number"),
+        ({"thousands": "1"}, "--thousands '1' cannot separate digits"),
         ({"separator": "'", "quote": "'"}, "--separator and --quote are both"),
     ],
 )
-def test_a_spelling_that_contradicts_itself_is_rejected(stated, said):
-    with pytest.raises(TableError, match=said):
+def test_a_dialect_that_contradicts_itself_is_rejected(stated, message):
+    with pytest.raises(TableError, match=message):
         Dialect(**stated)
 
 
@@ -251,10 +254,10 @@ def parquet_bytes():
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "said"),
+    ("name", "content", "message"),
     [
         ("t.csv", parquet_bytes(), "holds Parquet data: give it a name that ends in .parquet"),
-        ("t.csv", gzip.compress(b"a,b\n1,2\n"), "is compressed with gzip"),
+        ("t.csv", gzip.compress(b"a,b\n1,2\n", mtime=0), "is compressed with gzip"),
         ("t.csv", b"PK\x03\x04sheet", "is a ZIP or Excel file: save the sheet as CSV first"),
         ("t.csv.gz", b"a,b\n1,2\n", "cannot be read as CSV"),
         ("t.parquet", b"a,b\n1,2\n", "cannot be read as Parquet"),
@@ -262,12 +265,12 @@ def parquet_bytes():
         ("t.csv", b"\n\n", "the file is empty"),
     ],
 )
-def test_a_file_that_is_not_what_its_name_says_is_rejected(tmp_path, name, content, said):
-    assert said in refused(tmp_path, content, name)
+def test_a_file_that_is_not_what_its_name_says_is_rejected(tmp_path, name, content, message):
+    assert message in rejected(tmp_path, content, name)
 
 
 def test_a_row_of_names_longer_than_the_sample_is_read_whole(tmp_path):
-    names = [f"column_{place:06d}" for place in range(30_000)]
+    names = [f"column_{index:06d}" for index in range(30_000)]
     text = ";".join(names) + "\n" + ";".join(["1"] * len(names)) + "\n"
     assert read(tmp_path, text)[1].header == names
 
@@ -277,5 +280,5 @@ def test_values_that_mean_missing_are_missing_in_every_file(tmp_path):
     pa.parquet.write_table(table, tmp_path / "t.parquet")
     pa.csv.write_csv(table, tmp_path / "t.csv")
     for name in ("t.parquet", "t.csv"):
-        found = read_table(tmp_path / name, dialect=Dialect(missing=("?", "-")))
-        assert found["a"].to_pylist() == ["x", None, None]
+        table = read_table(tmp_path / name, dialect=Dialect(missing=("?", "-")))
+        assert table["a"].to_pylist() == ["x", None, None]

@@ -9,7 +9,7 @@ import pyarrow.parquet
 import pytest
 
 from sglb import load, tables
-from shell import done, refused
+from shell import done, rejected
 
 SMALL = ["--n-estimators", "30", "--max-depth", "3", "--jobs", "1", "--quiet"]
 
@@ -43,17 +43,17 @@ def test_missing_text_is_missing_in_every_file(folder, learned):
     assert accuracy("m.sglb", "rows.csv") == accuracy("m.sglb", "rows.parquet") > 0.8
 
 
-def test_a_missing_label_is_no_class(folder):
+def test_a_missing_label_is_rejected(folder):
     (folder / "rows.csv").write_text("a,y\n1,yes\n2,no\n3,\n4,no\n")
-    said = refused("train", "rows.csv", "-t", "y", "-m", "m.sglb", *SMALL)
-    assert "target column 'y' has a missing value in row 2" in said
+    message = rejected("train", "rows.csv", "-t", "y", "-m", "m.sglb", *SMALL)
+    assert "target column 'y' has a missing value in row 2" in message
 
 
-def test_numbers_that_are_names_keep_their_leading_zeros(folder):
+def test_categories_of_digits_keep_their_leading_zeros(folder):
     generator = np.random.default_rng(4)
-    place = generator.integers(0, 5, 400)
-    label = np.where(generator.random(400) < 0.9 * (place % 2), "yes", "no")
-    lines = [f"0210{z},{z + 1},{y}" for z, y in zip(place, label, strict=True)]
+    town = generator.integers(0, 5, 400)
+    label = np.where(generator.random(400) < 0.9 * (town % 2), "yes", "no")
+    lines = [f"0210{z},{z + 1},{y}" for z, y in zip(town, label, strict=True)]
     (folder / "rows.csv").write_text("\n".join(["zip,code,y", *lines]) + "\n")
     (folder / "more.csv").write_text("\n".join(["zip,code,y", *lines, "K1A,other,no"]) + "\n")
     done(
@@ -76,11 +76,11 @@ def test_numbers_that_are_names_keep_their_leading_zeros(folder):
     assert accuracy("m.sglb", "more.csv") == pytest.approx(accuracy("m.sglb", "rows.csv"), abs=0.01)
 
 
-def test_no_command_writes_over_what_it_reads(folder):
+def test_no_command_overwrites_its_input(folder):
     text = "a,y\n" + "\n".join(f"{i},{'yes' if i % 2 else 'no'}" for i in range(30)) + "\n"
     (folder / "rows.csv").write_text(text)
-    said = refused("train", "rows.csv", "-t", "y", "-m", "./rows.csv", *SMALL)
-    assert "rows.csv: is read and would be written over" in said
+    message = rejected("train", "rows.csv", "-t", "y", "-m", "./rows.csv", *SMALL)
+    assert "rows.csv: is an input and would be overwritten" in message
     done("train", "rows.csv", "-t", "y", "-m", "m.sglb", *SMALL)
-    assert "written over" in refused("predict", "m.sglb", "rows.csv", "-o", "rows.csv")
+    assert "overwritten" in rejected("predict", "m.sglb", "rows.csv", "-o", "rows.csv")
     assert (folder / "rows.csv").read_text() == text

@@ -1,4 +1,4 @@
-"""Targets and weights on their way in: what they become, what is refused and how."""
+"""Targets and weights on their way in: what they become, what is rejected and how."""
 
 from decimal import Decimal
 from fractions import Fraction
@@ -28,19 +28,19 @@ def test_a_regression_target_becomes_float64():
 
 
 @pytest.mark.parametrize(("bad", "word"), [(NAN, "nan"), (np.inf, "inf")])
-def test_a_target_that_is_not_finite_is_refused_with_the_first_row(bad, word):
+def test_a_target_that_is_not_finite_is_rejected_with_the_first_row(bad, word):
     with pytest.raises(ValueError, match=f"y must be finite; row 1 is {word}"):
         read_numbers(Reader(), [0.0, bad, bad], 3)
     with pytest.raises(ValueError, match=f"y must be finite; row 1 is {word}"):
         read_labels(Reader(), [0.0, bad, bad], 3)
 
 
-def test_a_missing_label_is_refused_with_its_row():
+def test_a_missing_label_is_rejected_with_its_row():
     with pytest.raises(ValueError, match="a label in every row; row 2 is None"):
         read_labels(Reader(), np.array(["a", "b", None], dtype=object), 3)
 
 
-def test_a_target_of_text_is_no_regression_target():
+def test_text_is_rejected_as_a_regression_target():
     with pytest.raises(ValueError, match="y must be numbers; row 0 is"):
         read_numbers(Reader(), ["1", "2"], 2)
 
@@ -86,7 +86,7 @@ def test_dates_are_neither_a_regression_target_nor_weights(dates):
         (10**400, "1000"),
     ],
 )
-def test_what_is_no_number_among_objects_is_refused_with_its_row(value, word):
+def test_an_object_that_is_not_a_number_is_rejected_with_its_row(value, word):
     mixed = np.empty(3, dtype=object)
     mixed[:] = [0.5, 1, 2.0]
     mixed[1] = value
@@ -96,7 +96,7 @@ def test_what_is_no_number_among_objects_is_refused_with_its_row(value, word):
         read_weight(mixed, X3)
 
 
-def test_text_in_a_list_of_numbers_is_refused_with_its_row():
+def test_text_in_a_list_of_numbers_is_rejected_with_its_row():
     with pytest.raises(ValueError, match=r"^y must be numbers; row 2 is '3'"):
         read_numbers(Reader(), [1.0, 2.0, "3"], 3)
     with pytest.raises(ValueError, match=r"^sample_weight must be numbers; row 2 is '3'"):
@@ -108,12 +108,12 @@ def test_numbers_of_any_kind_among_objects_are_read():
     assert read_numbers(Reader(), mixed, 4).tolist() == [1.0, 2.5, 3.0, 0.25]
 
 
-def test_a_target_of_another_length_is_refused():
+def test_a_target_of_another_length_is_rejected():
     with pytest.raises(ValueError, match="X has 3 rows but y has 2"):
         read_numbers(Reader(), [1, 2], 3)
 
 
-def test_a_missing_target_is_refused_in_the_words_of_scikit_learn():
+def test_a_missing_target_is_rejected_in_the_words_of_scikit_learn():
     with pytest.raises(ValueError, match="requires y to be passed, but the target y is None"):
         read_numbers(Reader(), None, 3)
 
@@ -141,7 +141,7 @@ def test_a_continuous_target_has_no_labels():
         ([[1], [1], [1]], r"sample_weight must have shape \(3,\)"),
     ],
 )
-def test_bad_weights_are_refused_with_the_first_row(weight, message):
+def test_bad_weights_are_rejected_with_the_first_row(weight, message):
     with pytest.raises(ValueError, match=message):
         read_weight(weight, X3)
 

@@ -1,6 +1,6 @@
-"""Stochastic Gradient Langevin Boosting. The public names, nothing else.
+"""Stochastic Gradient Langevin Boosting: the public names.
 
-Each name is imported when it is first asked for, so `import sglb` costs nothing.
+Each name is imported when it is first used, so `import sglb` is fast.
 """
 
 from importlib import import_module
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sglb import integrations as integrations
     from sglb import losses as losses
+    from sglb import metrics as metrics
     from sglb import plots as plots
     from sglb.callbacks import BaseCallback as BaseCallback
     from sglb.callbacks import EarlyStopping as EarlyStopping
@@ -52,7 +53,7 @@ _HOMES = {
     "sklearn_expected_failed_checks": "estimators",
 }
 
-_MODULES = ("integrations", "losses", "plots")
+_MODULES = ("integrations", "losses", "metrics", "plots")
 
 __all__ = [*sorted(_HOMES), "__version__", *_MODULES]
 
@@ -64,9 +65,8 @@ def __getattr__(name: str) -> Any:
         return import_module(f"sglb.{name}")
     if name in _HOMES:
         return getattr(import_module(f"sglb.{_HOMES[name]}"), name)
-    if name == "SGLBRanker":
-        raise ImportError("SGLBRanker: ranking is not available yet in this version of sglb")
-    raise AttributeError(f"module 'sglb' has no attribute {name!r}")
+    hint = ": ranking is not available yet" if name == "SGLBRanker" else ""
+    raise AttributeError(f"module 'sglb' has no attribute {name!r}{hint}")
 
 
 def __dir__() -> list[str]:

@@ -1,6 +1,6 @@
-"""Feature values to codes: thresholds per feature, one byte per value.
+"""Turn feature values into codes of one byte, by the thresholds of each feature.
 
-Second room on the data's way, after `frame.py`:
+Second room on the data's way, after `frame`:
 
     code(x) = 0 if x is missing, else 1 + number of thresholds < x
 """
@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sglb import _core
-from sglb.columns import Columns, a_few_at_a_time
+from sglb.columns import Columns, column_blocks
 
-# Thresholds are quantiles. From 1,000 rows a bin the rank of each is known to a few hundredths of
-# a bin's share, whatever the number of rows.
+# Thresholds are quantiles. 1,000 rows per bin determine the rank of each to a few hundredths of a
+# bin's share, whatever the number of rows.
 SAMPLE_ROWS_PER_BIN = 1000
 
 
@@ -35,21 +35,21 @@ class Bins:
         n_features = X.shape[1]
         thresholds = np.empty((n_features, max_bins - 1))
         n_thresholds = np.empty(n_features, dtype=np.int32)
-        for places, some in a_few_at_a_time(X):
+        for features, block in column_blocks(X):
             _core.find_thresholds(
-                some,
+                block,
                 max_bins,
                 SAMPLE_ROWS_PER_BIN * max_bins,
                 seed,
-                thresholds[places],
-                n_thresholds[places],
+                thresholds[features],
+                n_thresholds[features],
                 n_threads,
             )
         return cls(thresholds, n_thresholds)
 
     @classmethod
     def of_levels(cls, n_levels: Sequence[int], max_bins: int) -> "Bins":
-        """Make a code of each level number 0, 1, ... of columns with so many levels."""
+        """Give each level number 0, 1, ... of columns with `n_levels` levels its own code."""
         thresholds = np.full((len(n_levels), max_bins - 1), np.inf)
         for row, n in zip(thresholds, n_levels, strict=True):
             row[: max(n - 1, 0)] = np.arange(max(n - 1, 0)) + 0.5
@@ -57,7 +57,7 @@ class Bins:
 
     @classmethod
     def join(cls, parts: Sequence["Bins"]) -> "Bins":
-        """Put the features of several bins one after the other."""
+        """Concatenate the features of several bins."""
         width = max(part.thresholds.shape[1] for part in parts)
         rows = [
             np.pad(
@@ -76,13 +76,13 @@ class Bins:
 
     @property
     def n_codes(self) -> NDArray[np.int32]:
-        """Codes of each feature: missing, and one more than there are thresholds."""
+        """Codes of each feature: one for missing values, and one more than thresholds."""
         return self.n_thresholds + np.int32(2)
 
     def encode(self, X: NDArray[Any] | Columns, n_threads: int = 1) -> NDArray[np.uint8]:
         """Return the codes of X (n_rows, n_features) by columns, (n_features, n_rows)."""
         columns = np.empty((X.shape[1], X.shape[0]), dtype=np.uint8)
-        for places, some in a_few_at_a_time(X):
-            thresholds, n_thresholds = self.thresholds[places], self.n_thresholds[places]
-            _core.encode(some, thresholds, n_thresholds, columns[places], n_threads)
+        for features, block in column_blocks(X):
+            thresholds, n_thresholds = self.thresholds[features], self.n_thresholds[features]
+            _core.encode(block, thresholds, n_thresholds, columns[features], n_threads)
         return columns

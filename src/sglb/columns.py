@@ -1,4 +1,4 @@
-"""A matrix whose columns lie apart, as frames hold them: side by side only a few at a time."""
+"""A matrix whose columns are stored apart, as in frames, and copied a few at a time."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 
-# Columns that are copied at a time: enough for the threads, little beside the table.
-TOGETHER = 4
+# Columns copied at a time: enough for the threads, small beside the table.
+BLOCK_COLUMNS = 4
 
 
 class Columns:
-    """Columns (n_rows,) that are read when they are wanted, as a matrix of one type."""
+    """A matrix of one type whose columns (n_rows,) are read when they are needed."""
 
     def __init__(self, n_rows: int, readers: Sequence[Callable[[], Array]], dtype: Any) -> None:
         self.shape = n_rows, len(readers)
@@ -24,28 +24,28 @@ class Columns:
         return self.shape[0]
 
     def __getitem__(self, rows: Any) -> Array:
-        """Return some of the rows, all columns side by side."""
-        return self._side_by_side(slice(None), rows)
+        """Return the selected rows of all columns."""
+        return self._copy(slice(None), rows)
 
-    def some(self) -> Iterator[tuple[slice, Array]]:
-        """Yield the places of a few columns and these side by side, until all were there."""
-        for begin in range(0, len(self._readers), TOGETHER):
-            places = slice(begin, begin + TOGETHER)
-            yield places, self._side_by_side(places, slice(None))
+    def blocks(self) -> Iterator[tuple[slice, Array]]:
+        """Yield the columns block by block: their indices and a matrix of them."""
+        for begin in range(0, len(self._readers), BLOCK_COLUMNS):
+            columns = slice(begin, begin + BLOCK_COLUMNS)
+            yield columns, self._copy(columns, slice(None))
 
-    def _side_by_side(self, places: slice, rows: Any) -> Array:
-        # Column by column is how frames lie in memory and how the kernels read.
-        readers = self._readers[places]
+    def _copy(self, columns: slice, rows: Any) -> Array:
+        # Frames and kernels both go column by column, hence the order.
+        readers = self._readers[columns]
         n_rows = len(np.broadcast_to(False, len(self))[rows])
-        table = np.empty((n_rows, len(readers)), dtype=self.dtype, order="F")
-        for place, read in enumerate(readers):
-            table[:, place] = read()[rows]
-        return table
+        matrix = np.empty((n_rows, len(readers)), dtype=self.dtype, order="F")
+        for column, read in enumerate(readers):
+            matrix[:, column] = read()[rows]
+        return matrix
 
 
-def a_few_at_a_time(X: "Array | Columns") -> Iterator[tuple[slice, Array]]:
-    """Yield places of columns and these columns; an array has all of them in one."""
+def column_blocks(X: "Array | Columns") -> Iterator[tuple[slice, Array]]:
+    """Yield indices of columns and a matrix of them; an array is a single block."""
     if isinstance(X, Columns):
-        yield from X.some()
+        yield from X.blocks()
     else:
         yield slice(0, X.shape[1]), X

@@ -1,14 +1,14 @@
-"""Named data: the paper's synthetic problem and real tables. None is shipped.
+"""Load data by name: the paper's synthetic problem and real tables. None is shipped.
 
 Stands at the very beginning of the data's way. The synthetic problem is
 
     x ~ N(0, I_3),   y = 1{N(sin(x1 x2 x3), 1) > 0}:
 
-given any one feature, or any two, both classes are equally likely, so that a sum of stumps finds
-nothing by a convex loss while the 0-1 loss has several local optima, one better than another.
+both classes are equally likely given any one feature or any two, so a sum of stumps learns nothing
+by a convex loss, while the 0-1 loss has several local optima of different depth.
 
 A real table is `<name>.parquet` in the folder named by SGLB_DATA (or `../shared/data`), with the
-label in the column `target`; failing that it is fetched from OpenML where its number is known.
+label in the column `target`; otherwise it is fetched from OpenML if its number is known.
 """
 
 import os
@@ -20,20 +20,20 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-Task = Literal["binary", "multiclass", "regression", "ranking"]
+TableTask = Literal["binary", "multiclass", "regression", "ranking"]
 
 TARGET, WEIGHT, GROUP = "target", "weight", "group"
-# Columns of a stored table that say which rows are for what, never features.
+# Columns of a stored table that assign rows to splits; they are never features.
 SPLITS = ("split", "catboost_split", "row_id")
 RANKING = (*("lightgbm_lambdarank", "mq2008", "mslr_web_164q", "ohsumed", "yandex_relevance"),)
 
 
 @dataclass(frozen=True)
 class OpenMLTable:
-    """Where OpenML keeps a table, and the columns whose part it does not tell."""
+    """The number of a table on OpenML, and the roles of columns that OpenML does not state."""
 
     number: int
-    task: Task
+    task: TableTask
     target: str | None = None
     weight: str | None = None
     drop: tuple[str, ...] = ()
@@ -59,12 +59,12 @@ OPENML = {
 
 @dataclass(frozen=True)
 class Dataset:
-    """One table ready for an estimator: features `X` (an Arrow table) and label `y`."""
+    """A table ready for an estimator: features `X` (an Arrow table) and label `y`."""
 
     name: str
     X: Any
     y: NDArray[Any]
-    task: Task
+    task: TableTask
     weight: NDArray[np.float64] | None = None
     group: NDArray[Any] | None = None
 
@@ -81,11 +81,11 @@ def synthetic(
 
 def data_folder() -> Path | None:
     """Return the folder with stored tables: SGLB_DATA, else ../shared/data if it exists."""
-    named = os.environ.get("SGLB_DATA")
-    if named:
-        if not Path(named).is_dir():
-            raise FileNotFoundError(f"SGLB_DATA names a folder that does not exist: {named}")
-        return Path(named)
+    stated = os.environ.get("SGLB_DATA")
+    if stated:
+        if not Path(stated).is_dir():
+            raise FileNotFoundError(f"SGLB_DATA names a folder that does not exist: {stated}")
+        return Path(stated)
     beside = Path("..", "shared", "data")
     return beside if beside.is_dir() else None
 
@@ -97,36 +97,37 @@ def stored_tables() -> list[str]:
 
 
 def available_tables() -> list[str]:
-    """Return the names `load_table` knows here: stored tables and those on OpenML."""
+    """Return the names that `load_table` accepts: stored tables and those on OpenML."""
     return sorted({*stored_tables(), *OPENML})
 
 
 def load_table(name: str) -> Dataset:
-    """Return a real table by name, from the data folder or else from OpenML."""
+    """Load a real table by name, from the data folder or else from OpenML."""
     folder = data_folder()
     if folder is not None and (folder / f"{name}.parquet").is_file():
-        return _stored(name, folder / f"{name}.parquet")
+        return _load_stored(name, folder / f"{name}.parquet")
     if name in OPENML:
-        return _fetched(name, OPENML[name])
-    where = "no data folder found" if folder is None else f"no {name}.parquet in {folder}"
+        return _fetch(name, OPENML[name])
+    where = "no data folder exists" if folder is None else f"no {name}.parquet in {folder}"
     raise ValueError(
         f"unknown table {name!r}: {where} (SGLB_DATA may name a folder of Parquet files with a"
-        f" column 'target'), and no known number on OpenML; known: {', '.join(available_tables())}"
+        " column 'target'), and its number on OpenML is unknown; known:"
+        f" {', '.join(available_tables())}"
     )
 
 
-def _stored(name: str, path: Path) -> Dataset:
+def _load_stored(name: str, path: Path) -> Dataset:
     from sglb.tables import column_values, read_table, weight_values
 
     table = read_table(path)
     y = column_values(table, TARGET, "target")
-    there = set(table.column_names)
-    weight = weight_values(table, WEIGHT) if WEIGHT in there else None
-    group = column_values(table, GROUP, "group") if GROUP in there else None
-    aside = there & {TARGET, WEIGHT, GROUP, *SPLITS}
+    columns = set(table.column_names)
+    weight = weight_values(table, WEIGHT) if WEIGHT in columns else None
+    group = column_values(table, GROUP, "group") if GROUP in columns else None
+    not_features = columns & {TARGET, WEIGHT, GROUP, *SPLITS}
     return Dataset(
         name=name,
-        X=table.drop_columns(sorted(aside)),
+        X=table.drop_columns(sorted(not_features)),
         y=y,
         task="ranking" if name in RANKING else _task_of(y),
         weight=weight,
@@ -134,14 +135,14 @@ def _stored(name: str, path: Path) -> Dataset:
     )
 
 
-def _task_of(y: NDArray[Any]) -> Task:
-    """Return the task a stored target stands for: floats are measured, all else are classes."""
+def _task_of(y: NDArray[Any]) -> TableTask:
+    """Return the task of a stored target: regression for floats, otherwise classification."""
     if y.dtype.kind == "f":
         return "regression"
     return "binary" if np.unique(y).size <= 2 else "multiclass"
 
 
-def _fetched(name: str, source: OpenMLTable) -> Dataset:
+def _fetch(name: str, source: OpenMLTable) -> Dataset:
     import pyarrow as pa
     from sklearn.datasets import fetch_openml
 
@@ -151,17 +152,17 @@ def _fetched(name: str, source: OpenMLTable) -> Dataset:
         bunch = fetch_openml(data_id=source.number, as_frame=True, parser="auto")
     except OSError as error:
         raise OSError(
-            f"table {name!r} is in no data folder and OpenML (number {source.number}) cannot be"
-            f" reached: {error}"
+            f"table {name!r} is not in the data folder, and OpenML (number {source.number}) cannot"
+            f" be reached: {error}"
         ) from error
     table = pa.Table.from_pandas(bunch.frame, preserve_index=False)
     target = source.target or bunch.target.name
     y = column_values(table, target, "target")
     weight = None if source.weight is None else weight_values(table, source.weight)
-    aside = {target, *source.drop} | ({source.weight} if source.weight else set())
+    not_features = {target, *source.drop} | ({source.weight} if source.weight else set())
     return Dataset(
         name=name,
-        X=table.drop_columns(sorted(aside)),
+        X=table.drop_columns(sorted(not_features)),
         y=y.astype(np.float64) if source.task == "regression" else y,
         task=source.task,
         weight=weight,

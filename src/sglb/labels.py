@@ -1,12 +1,12 @@
 """The values of a categorical column as labels: text, or None where a value is missing.
 
-Equal values have one label, whatever table and type hold them: 1, 1.0 and "1" are one label, True
-is 1, and the order of a table's own categories does not matter. Numbers that differ have different
-labels, so a fraction that float32 had to round is not the float64 of the same spelling: float32's
-.1 is "0.10000000149011612", float64's is "0.1". A column of fractions must come in one of the two
-at fit and at predict; whole numbers up to 2^24 may change between them.
+Equal values have the same label, whatever the table and its type: 1, 1.0 and "1" share a label,
+True is 1, and the order of a categorical type's categories does not matter. Different numbers have
+different labels, so a fraction rounded to float32 is not the float64 of the same spelling:
+float32's .1 is "0.10000000149011612", float64's is "0.1". A column of fractions must have the
+same type in fit and predict; whole numbers up to 2^24 may change between the two.
 
-Part of reading a table; `frame` asks for it.
+Part of reading a table; used by `frame`.
 """
 
 import re
@@ -24,13 +24,13 @@ from sglb import _core
 
 Array = NDArray[Any]
 
-# A leading zero is a sign of a code, "007" for example.
+# A leading zero marks a code, "007" for example.
 NUMBER = re.compile(r"\s*[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
 NUMBER_ADVICE = (
     "convert numbers with astype(float), or name the column in categorical_features to have it as"
     " categories"
 )
-# Up to this many numbers as text may well be categories: the days of a month are as many.
+# Up to this many different numbers as text may well be categories, such as the days of a month.
 FEW_NUMBERS = 31
 
 
@@ -38,14 +38,14 @@ FEW_NUMBERS = 31
 class LabelColumn:
     """Row r holds labels[index[r]], or a missing value where index[r] is -1.
 
-    Labels may be there that no row has, and twice.
+    A label may belong to no row, and may occur twice.
     """
 
     index: NDArray[np.int32]
     labels: list[str | None]
 
     def take(self, rows: Any) -> "LabelColumn":
-        """Return some of the rows."""
+        """Return the selected rows."""
         return LabelColumn(self.index[rows], self.labels)
 
 
@@ -71,14 +71,14 @@ def label_of(value: Any) -> str | None:
     return str(value)
 
 
-def of_array(values: Array) -> LabelColumn:
+def label_numbers(values: Array) -> LabelColumn:
     """Label a vector of numbers."""
-    index, first = _numbered(values)
+    index, first = _number_values(values)
     return LabelColumn(index, [label_of(value) for value in values[first].tolist()])
 
 
-def _numbered(values: Array) -> tuple[NDArray[np.int32], NDArray[np.intp]]:
-    """Number the values of a vector as they first appear; return the first row of each, too."""
+def _number_values(values: Array) -> tuple[NDArray[np.int32], NDArray[np.intp]]:
+    """Number the values of a vector in order of appearance; return the first row of each, too."""
     wide = np.float64 if values.dtype.kind == "f" else np.uint64
     keys = np.ascontiguousarray(values, dtype=wide).view(np.uint64)
     index = np.empty(len(keys), dtype=np.int32)
@@ -88,33 +88,33 @@ def _numbered(values: Array) -> tuple[NDArray[np.int32], NDArray[np.intp]]:
     return index, first
 
 
-def of_objects(values: Array, name: Any) -> LabelColumn:
+def label_objects(values: Array, name: Any) -> LabelColumn:
     """Label a vector of objects or text."""
-    place: dict[Any, int] = {}
+    numbers: dict[Any, int] = {}  # in order of appearance
     try:
-        index = [place.setdefault(value, len(place)) for value in values.tolist()]
-        labels = [label_of(value) for value in place]
+        index = [numbers.setdefault(value, len(numbers)) for value in values.tolist()]
+        labels = [label_of(value) for value in numbers]
     except (TypeError, ValueError) as error:
         raise ValueError(f"column {name!r} cannot be categorical: {error}") from error
     return LabelColumn(np.array(index, dtype=np.int32), labels)
 
 
-def of_series(series: Any) -> LabelColumn:
-    """Label a column of text or categories of a frame, by what its library is good at."""
-    kind = series.implementation
+def label_series(series: Any) -> LabelColumn:
+    """Label a column of text or categories of a frame, by the fastest way its library has."""
+    library = series.implementation
     try:
-        if kind.is_pandas_like():
-            return _of_pandas(series.to_native())
-        if kind.is_pyarrow():
-            return _of_arrow(series.to_native())
-        if kind.is_polars():
-            return _of_polars(series.to_native())
+        if library.is_pandas_like():
+            return _label_pandas(series.to_native())
+        if library.is_pyarrow():
+            return _label_arrow(series.to_native())
+        if library.is_polars():
+            return _label_polars(series.to_native())
     except (TypeError, ValueError) as error:
         raise ValueError(f"column {series.name!r} cannot be categorical: {error}") from error
-    return of_objects(series.to_numpy().astype(object), series.name)
+    return label_objects(series.to_numpy().astype(object), series.name)
 
 
-def _of_pandas(native: Any) -> LabelColumn:
+def _label_pandas(native: Any) -> LabelColumn:
     if hasattr(native, "cat"):
         index, values = native.cat.codes.to_numpy(), native.cat.categories
     else:
@@ -122,23 +122,23 @@ def _of_pandas(native: Any) -> LabelColumn:
     return LabelColumn(index.astype(np.int32), [label_of(value) for value in values.tolist()])
 
 
-def _of_arrow(native: Any) -> LabelColumn:
+def _label_arrow(native: Any) -> LabelColumn:
     encoded = native if hasattr(native.type, "index_type") else native.dictionary_encode()
     whole = encoded.unify_dictionaries().combine_chunks()
-    there = whole.indices.is_valid().to_numpy(zero_copy_only=False)
+    is_valid = whole.indices.is_valid().to_numpy(zero_copy_only=False)
     index = whole.indices.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int32)
     labels = [label_of(value) for value in whole.dictionary.to_pylist()]
-    return LabelColumn(np.where(there, index, np.int32(-1)), labels)
+    return LabelColumn(np.where(is_valid, index, np.int32(-1)), labels)
 
 
-def _of_polars(native: Any) -> LabelColumn:
-    # What number a category has is the library's own affair; that it is one number is enough.
-    index, first = _numbered(native.to_physical().to_numpy())
+def _label_polars(native: Any) -> LabelColumn:
+    # Physical codes may be in any order: it is enough that equal values share one.
+    index, first = _number_values(native.to_physical().to_numpy())
     return LabelColumn(index, native.gather(first).to_list())
 
 
-def _spell_numbers(labels: Sequence[str | None]) -> bool:
-    """Whether every label is the text of a number, missing values apart."""
+def _are_numbers(labels: Sequence[str | None]) -> bool:
+    """Whether every label that is not missing is the text of a number."""
     texts = [label for label in labels if label is not None]
     return bool(texts) and all(NUMBER.fullmatch(text) for text in texts)
 
@@ -146,22 +146,22 @@ def _spell_numbers(labels: Sequence[str | None]) -> bool:
 def reject_numbers(columns: Mapping[Any, LabelColumn], *, each: bool) -> None:
     """Reject an array whose text spells numbers: in any column, or without `each` in all of them.
 
-    An array of text cannot say which of its columns are numbers, one of objects can.
+    An array of text cannot hold numbers as numbers, an array of objects can.
     """
-    found = [place for place, column in columns.items() if _spell_numbers(column.labels)]
-    if found and (each or len(found) == len(columns)):
+    numeric = [name for name, column in columns.items() if _are_numbers(column.labels)]
+    if numeric and (each or len(numeric) == len(columns)):
         raise ValueError(
-            f"column {found[0]} holds numbers as text, which would become categories;"
+            f"column {numeric[0]} holds numbers as text, which would become categories;"
             f" {NUMBER_ADVICE}"
         )
 
 
 def warn_of_numbers(columns: Mapping[Any, LabelColumn]) -> None:
-    """Warn of columns of text whose values spell many numbers: they become categories."""
+    """Warn of columns of text that spell many different numbers: they become categories."""
     names = [
         name
         for name, column in columns.items()
-        if len(set(column.labels)) > FEW_NUMBERS and _spell_numbers(column.labels)
+        if len(set(column.labels)) > FEW_NUMBERS and _are_numbers(column.labels)
     ]
     if names:
         shown = ", ".join(map(repr, names[:20]))

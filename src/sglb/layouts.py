@@ -1,10 +1,10 @@
-"""Small frames of a layout that was checked before: read in one go, without a look at each column.
+"""Read small frames whose layout was checked before, without another check of each column.
 
-To check a frame column by column takes a hundred times as long as to predict one row. What those
-checks find depends on the names and types of the columns alone, so a fitted model remembers them
-from the last frame that passed, and reads a small frame with the same ones as NumPy sees it.
+Checking a frame column by column takes a hundred times as long as predicting a row. The result of
+those checks depends on the names and types of the columns alone, so a fitted model remembers both
+from the last frame that passed, and converts a small frame with the same layout by NumPy alone.
 
-Part of reading a table; `frame` asks for it.
+Part of reading a table; used by `frame`.
 """
 
 from typing import Any, NamedTuple
@@ -12,19 +12,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sglb.labels import LabelColumn, of_array, of_objects
+from sglb.labels import LabelColumn, label_numbers, label_objects
 
 Array = NDArray[Any]
 Mask = NDArray[np.bool_]
 
-# Rows up to which a frame is small: a copy of it, at worst as Python objects, costs little.
+# Rows of a small frame: copying it, at worst as Python objects, is cheap.
 MOST_ROWS = 100
 
-# Whole numbers below this are float64 exactly, so that they keep their label.
+# Whole numbers below this are exact in float64, so they keep their labels.
 EXACT = 2.0**53
 
 
-class Parts(NamedTuple):
+class SmallFrame(NamedTuple):
     """The numeric columns of a small frame side by side, and the labels of the others."""
 
     values: Array
@@ -36,64 +36,66 @@ class KnownLayout:
     """The layout of the last frame that passed every check of a fitted model."""
 
     def __init__(self) -> None:
-        self._known: tuple[Any, Any, list[Any], Mask] | None = None  # type, layout, names, mask
+        self._learned: tuple[Any, Any, list[Any], Mask] | None = None  # type, layout, names, mask
 
     def learn(self, X: Any, names: list[Any], is_categorical: Mask) -> None:
-        """Remember a frame that was found in order, and which of its columns are categorical."""
+        """Remember a frame that passed all checks, and which of its columns are categorical."""
         layout = _layout(X)
         if layout is not None:
-            self._known = type(X), layout, names, is_categorical
+            self._learned = type(X), layout, names, is_categorical
 
-    def read(self, X: Any) -> Parts | None:
-        """Return a small frame of the layout remembered; None for all else."""
-        known = self._known
-        if known is None or type(X) is not known[0] or len(X) > MOST_ROWS:
+    def read(self, X: Any) -> SmallFrame | None:
+        """Return a small frame if it has the remembered layout, otherwise None."""
+        learned = self._learned
+        if learned is None or type(X) is not learned[0] or len(X) > MOST_ROWS:
             return None
-        _, layout, names, mask = known
+        _, layout, names, mask = learned
         if _layout(X) != layout:
             return None
         try:
-            table = _side_by_side(X)
-        except TypeError:  # of a library that does not let NumPy see its memory
+            array = _as_array(X)
+        except TypeError:  # a library that NumPy cannot read
             return None
-        if table.shape != (len(X), len(names)) or table.dtype.kind not in "biufO":
+        if array.shape != (len(X), len(names)) or array.dtype.kind not in "biufO":
             return None
-        if not mask.any() and table.dtype.kind != "O":
-            return Parts(table, (), mask)
-        return _separate(table, names, mask)
+        if not mask.any() and array.dtype.kind != "O":
+            return SmallFrame(array, (), mask)
+        return _split_columns(array, names, mask)
 
 
 def _layout(X: Any) -> Any:
-    """Return names and types of a frame's columns, in whatever words its library has for them.
+    """Return names and types of a frame's columns, in the terms of its library.
 
-    Attributes are looked for in the class: those of a frame may be its columns.
+    Attributes are looked up in the class, because an attribute of the frame may be a column.
     """
     if not hasattr(type(X), "dtypes"):
         return X.schema if hasattr(type(X), "schema") else None
     names, types = X.columns, []
     for dtype in X.dtypes:
-        # Other categories than before are new levels, which are accepted.
+        # Categories that differ from those before are new levels, which are accepted.
         types.append(type(dtype) if hasattr(dtype, "categories") else dtype)
     return names.tolist() if hasattr(names, "tolist") else list(names), types
 
 
-def _side_by_side(X: Any) -> Array:
+def _as_array(X: Any) -> Array:
     """Return a frame as one array, of objects if its columns have no type in common."""
     if not hasattr(type(X), "to_pylist"):
         return np.asarray(X)
-    # NumPy sees the first value of a dictionary where an Arrow table has a null.
+    # NumPy would read a null of a dictionary column as the first value of the dictionary.
     return np.array([column.to_pylist() for column in X.columns], dtype=object).T
 
 
-def _separate(table: Array, names: list[Any], mask: Mask) -> Parts | None:
-    """Return columns of numbers and labels, None if a value would not come out as it is."""
-    places = np.flatnonzero(mask).tolist()
-    if table.dtype.kind == "O":
+def _split_columns(array: Array, names: list[Any], mask: Mask) -> SmallFrame | None:
+    """Return columns of numbers and labels, None if that would change a value."""
+    categorical = np.flatnonzero(mask).tolist()
+    if array.dtype.kind == "O":
         try:
-            values = table[:, ~mask].astype(np.float64)
-        except TypeError:  # a null of pandas
+            values = array[:, ~mask].astype(np.float64)
+        except TypeError:  # pandas.NA
             return None
-        return Parts(values, tuple(of_objects(table[:, p], names[p]) for p in places), mask)
-    if table.dtype.kind == "f" and (np.abs(table[:, places]) >= EXACT).any():
+        return SmallFrame(
+            values, tuple(label_objects(array[:, j], names[j]) for j in categorical), mask
+        )
+    if array.dtype.kind == "f" and (np.abs(array[:, categorical]) >= EXACT).any():
         return None
-    return Parts(table[:, ~mask], tuple(of_array(table[:, p]) for p in places), mask)
+    return SmallFrame(array[:, ~mask], tuple(label_numbers(array[:, j]) for j in categorical), mask)

@@ -1,8 +1,8 @@
-"""Pictures of a training or an experiment: arrays in, a matplotlib Figure out.
+"""Draw a training or an experiment: arrays in, a matplotlib Figure out.
 
-The last room on the data's way. Nothing here touches pyplot or any global state: a figure belongs
-to who asked for it, on a machine with or without a display. A notebook shows a figure that is the
-last value of a cell. Bands are mean +- 1 standard error, sd / sqrt(n).
+The last room on the data's way. Nothing here uses pyplot or any global state: a figure belongs to
+the caller, on a machine with or without a display. A notebook shows a figure that is the last value
+of a cell. Bands are mean +- 1 standard error, sd / sqrt(n).
 """
 
 import io
@@ -26,7 +26,7 @@ PALETTE = (
 INK, FAINT = "#262626", "#D9D9D9"
 DOTS_PER_INCH = 150
 SHOWN_PER_INCH = 100  # pixels of a notebook; finer screens use all the dots
-FEW_STEPS = 20  # a line through so few of them shows each as a point
+FEW_STEPS = 20  # a line of up to this many steps marks each by a point
 LONGEST_NAME = 40  # characters that leave bars more than half of the width
 
 
@@ -34,15 +34,15 @@ def panels(width: float, height: float, titles: Sequence[str]) -> "tuple[Figure,
     """Return an empty figure of this size in inches with titled axes, two in a row."""
     figure = _figure(width, height)
     n_rows = -(-len(titles) // 2)
-    axes = [figure.add_subplot(n_rows, 2, place + 1) for place in range(len(titles))]
-    for one, title in zip(axes, titles, strict=True):
-        _quiet(one)
-        one.set_title(title, loc="left", fontsize=10.5, color=INK, pad=8)
-    return figure, axes
+    panels = [figure.add_subplot(n_rows, 2, number + 1) for number in range(len(titles))]
+    for axes, title in zip(panels, titles, strict=True):
+        _quiet(axes)
+        axes.set_title(title, loc="left", fontsize=10.5, color=INK, pad=8)
+    return figure, panels
 
 
 def _axes(width: float, height: float) -> "tuple[Figure, Axes]":
-    """Return an empty figure of this size in inches with one quiet pair of axes."""
+    """Return an empty figure of this size in inches with a pair of axes."""
     figure = _figure(width, height)
     axes = figure.add_subplot()
     _quiet(axes)
@@ -56,7 +56,7 @@ def _figure(width: float, height: float) -> "Figure":
         raise ImportError('plots need matplotlib: pip install "sglb[plots]"') from error
     figure = Figure(figsize=(width, height), facecolor="white")
     figure.set_layout_engine("constrained", w_pad=0.12, h_pad=0.12)
-    # Notebooks ask for this method. That pyplot would teach them figures is of no use here.
+    # Notebooks call this method. They know figures of pyplot, which is not used here.
     figure._repr_png_ = partial(_png, figure)  # type: ignore[attr-defined]
     return figure
 
@@ -70,7 +70,7 @@ def _png(figure: "Figure") -> tuple[bytes, dict[str, int]]:
 
 
 def _quiet(axes: "Axes") -> None:
-    """Leave only what is needed to read numbers off."""
+    """Remove all lines that are not needed to read off numbers."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color("#8C8C8C")
     axes.tick_params(colors=INK, labelsize=9, color="#8C8C8C")
@@ -93,8 +93,8 @@ def _title(axes: "Axes", title: str, subtitle: str = "") -> None:
         )
 
 
-def _apart(heights: NDArray[np.float64], gap: float) -> NDArray[np.float64]:
-    """Return the heights moved apart to at least `gap`, each as near its own place as possible.
+def _spread_out(heights: NDArray[np.float64], gap: float) -> NDArray[np.float64]:
+    """Return the heights moved apart to at least `gap`, each as little as possible.
 
     Labels that would overlap form a block around their mean (pool adjacent violators).
     """
@@ -120,12 +120,12 @@ def _apart(heights: NDArray[np.float64], gap: float) -> NDArray[np.float64]:
 
 
 def _label_ends(axes: "Axes", ends: Mapping[str, float], colours: Mapping[str, str]) -> None:
-    """Name each line right of its end, outside the data; a line of NaN alone is at the bottom."""
+    """Name each line to the right of its end; a line of NaN alone at the bottom."""
     low, high = axes.get_ylim()
     ends = {name: low if np.isnan(height) else height for name, height in ends.items()}
     # A line of 9-point text is about 6 % of the height of these axes.
-    places = _apart(np.array(list(ends.values())), 0.06 * (high - low))
-    for (name, _), height in zip(ends.items(), places, strict=True):
+    heights = _spread_out(np.array(list(ends.values())), 0.06 * (high - low))
+    for (name, _), height in zip(ends.items(), heights, strict=True):
         axes.annotate(
             name,
             xy=(1, float(height)),
@@ -162,16 +162,16 @@ def error_curves(
         folds, steps = values.shape
         mean = values.mean(axis=0)
         error = np.std(values, axis=0, ddof=1) / np.sqrt(folds) if folds > 1 else np.zeros(steps)
-        places = np.arange(1, steps + 1) if at is None else np.asarray(at)
-        axes.plot(places, mean, color=colours[name], linewidth=1.5, solid_capstyle="round")
+        steps_drawn = np.arange(1, steps + 1) if at is None else np.asarray(at)
+        axes.plot(steps_drawn, mean, color=colours[name], linewidth=1.5, solid_capstyle="round")
         axes.fill_between(
-            places, mean - error, mean + error, color=colours[name], alpha=0.14, linewidth=0
+            steps_drawn, mean - error, mean + error, color=colours[name], alpha=0.14, linewidth=0
         )
         ends[name] = float(mean[-1])
-        # The first hundredth of the steps may start far off; it must not flatten all the rest.
+        # The first hundredth of the steps may be far off; it must not flatten the rest.
         low = min(low, float((mean - error)[steps // 100 :].min()))
         high = max(high, float((mean + error)[steps // 100 :].max()))
-        axes.set_xlim(places[0], max(places[-1], places[0] + 1))
+        axes.set_xlim(steps_drawn[0], max(steps_drawn[-1], steps_drawn[0] + 1))
     if at is not None:
         axes.set_xscale("log")
     margin = 0.05 * (high - low) or 0.01
@@ -194,8 +194,8 @@ def sweep(
     xlabel: str = "",
     ylabel: str = "",
 ) -> "Figure":
-    """Draw lines (n_folds, n_places) over a logarithmic axis with their bands, levels to compare
-    them with as dashed lines, and marked places as dotted ones.
+    """Draw lines (n_folds, len(at)) over a logarithmic axis with their bands, levels to compare
+    them with as dashed lines, and marks on the axis as dotted lines.
     """
     figure, axes = _axes(8.0, 4.6)
     colours = dict(zip(lines, _colours(len(lines), first=3), strict=True))
@@ -217,12 +217,12 @@ def sweep(
         axes.axhline(level, color=greys[name], linewidth=1.0, linestyle=(0, (5, 3)))
         ends[name] = level
     axes.set_xlim(min(at), max(at))
-    for name, place in marks.items():
-        axes.axvline(place, color="#8C8C8C", linewidth=1.0, linestyle=":")
-        right = place**2 > min(at) * max(at)  # words go towards the middle
+    for name, position in marks.items():
+        axes.axvline(position, color="#8C8C8C", linewidth=1.0, linestyle=":")
+        right = position**2 > min(at) * max(at)  # the text goes towards the middle
         axes.annotate(
             name,
-            xy=(place, 1),
+            xy=(position, 1),
             xytext=(-4 if right else 4, -4),
             ha="right" if right else "left",
             xycoords=("data", "axes fraction"),
@@ -244,17 +244,19 @@ def importances(
     """Draw the largest importances as bars, longest on top."""
     heights = np.asarray(values, dtype=np.float64)
     if heights.shape != (len(names),):
-        raise ValueError(f"{len(names)} names do not fit importances of shape {heights.shape}")
+        raise ValueError(
+            f"there are {len(names)} names, but the importances have shape {heights.shape}"
+        )
     chosen = np.argsort(-heights, kind="stable")[:top][::-1]
     figure, axes = _axes(8.0, 1.1 + 0.3 * max(len(chosen), 3))
     axes.grid(visible=False)
-    # By place: two long names may be the same once they are shortened.
+    # By index: two long names may be equal once they are shortened.
     axes.barh(np.arange(len(chosen)), heights[chosen], color=PALETTE[3], height=0.68)
     axes.set_yticks(np.arange(len(chosen)), [_shortened(str(names[j])) for j in chosen])
-    for place, j in enumerate(chosen):
+    for index, j in enumerate(chosen):
         axes.annotate(
             f"{100.0 * heights[j]:.1f} %",
-            xy=(heights[j], place),
+            xy=(heights[j], index),
             xytext=(4, 0),
             textcoords="offset points",
             va="center",
@@ -278,8 +280,8 @@ def training_curves(
     best_iteration: int | None = None,
     title: str = "Training",
 ) -> "Figure":
-    """Draw one metric (by default the first) of an estimator's `evals_result_`, a line a set."""
-    metrics = list(dict.fromkeys(name for one in evals_result.values() for name in one))
+    """Draw a metric, by default the first, of an estimator's `evals_result_`, a line per set."""
+    metrics = list(dict.fromkeys(name for scores in evals_result.values() for name in scores))
     shown = metric if metric is not None else next(iter(metrics), None)
     if shown not in metrics:
         raise ValueError(f"metric={shown!r} is not in evals_result, which has {metrics}")
@@ -287,10 +289,10 @@ def training_curves(
     colours = dict(zip(evals_result, _colours(len(evals_result), first=3), strict=True))
     ends: dict[str, float] = {}
     longest = 2
-    for name, one in evals_result.items():
-        if shown not in one:
+    for name, scores in evals_result.items():
+        if shown not in scores:
             continue
-        values = np.asarray(one[shown], dtype=np.float64)
+        values = np.asarray(scores[shown], dtype=np.float64)
         steps = np.arange(1, values.size + 1)
         marker = "o" if values.size <= FEW_STEPS else None
         axes.plot(
@@ -298,8 +300,8 @@ def training_curves(
             clip_on=False,
         )  # fmt: skip
         longest = max(longest, values.size)
-        known = values[~np.isnan(values)]
-        ends[name] = float(known[-1]) if known.size else np.nan
+        finite = values[~np.isnan(values)]
+        ends[name] = float(finite[-1]) if finite.size else np.nan
     if best_iteration is not None:
         axes.axvline(best_iteration, color="#8C8C8C", linewidth=1.0, linestyle=(0, (4, 3)))
     note = "" if best_iteration is None else f"dashed: the best step, {best_iteration}"
@@ -313,23 +315,23 @@ def training_curves(
 
 
 def _shortened(name: str) -> str:
-    """Return a name of at most LONGEST_NAME characters: its ends, which differ most often."""
+    """Return a name of at most LONGEST_NAME characters: start and end, which differ most often."""
     half = (LONGEST_NAME - 1) // 2
     return name if len(name) <= LONGEST_NAME else f"{name[:half]}…{name[-half:]}"
 
 
 def _colours(count: int, first: int = 0) -> list[str]:
-    """Return `count` colours of the palette from number `first` on, round and round."""
-    return [PALETTE[(first + place) % len(PALETTE)] for place in range(count)]
+    """Return `count` colours of the palette from number `first` on, starting over at its end."""
+    return [PALETTE[(first + number) % len(PALETTE)] for number in range(count)]
 
 
 def _darker(colour: str) -> str:
-    """Return a colour at three quarters of its light: text is thinner than the line it names."""
+    """Return a colour at three quarters of its brightness: text is thinner than its line."""
     return "#" + "".join(f"{int(colour[at : at + 2], 16) * 3 // 4:02X}" for at in (1, 3, 5))
 
 
 def save(figure: "Figure", path: str | Path, **options: Any) -> None:
-    """Write a figure as PNG, PDF or SVG, by the ending, whole or not at all."""
+    """Write a figure as PNG, PDF or SVG, by the extension, completely or not at all."""
     from sglb.files import whole_file
 
     with whole_file(Path(path)) as draft:

@@ -1,6 +1,7 @@
-"""Any target and any weights -> vectors that the next rooms can read, one value a row.
+"""Read targets and weights as vectors with one value per row.
 
-Numbers become float64, labels keep their type. All else is rejected, with the first bad row named.
+Numbers become float64, labels keep their type. Anything else is rejected with a message that names
+the first bad row.
 """
 
 from datetime import date, time, timedelta
@@ -32,24 +33,24 @@ def _read_vector(estimator: Any, y: Any, n_rows: int) -> Array:
     return vector
 
 
-def _reject_first(bad: NDArray[np.bool_], name: str, values: Array, wanted: str) -> None:
-    """Reject a vector, naming its first bad row."""
+def _reject_rows(bad: NDArray[np.bool_], name: str, values: Array, expected: str) -> None:
+    """Reject a vector with bad rows; the message names the first of them."""
     if bad.any():
         row = int(bad.argmax())
-        raise ValueError(f"{name} must be {wanted}; row {row} is {values[row]}")
+        raise ValueError(f"{name} must be {expected}; row {row} is {values[row]}")
 
 
 def read_numbers(estimator: Any, y: Any, n_rows: int) -> Floats:
     """Return a regression target as float64."""
     numbers = _as_numbers(_read_vector(estimator, keep_objects(y, 1), n_rows), "y")
-    _reject_first(~np.isfinite(numbers), "y", numbers, "finite")
+    _reject_rows(~np.isfinite(numbers), "y", numbers, "finite")
     return numbers
 
 
 def _as_numbers(vector: Array, name: str) -> Floats:
     """Return a vector as float64, in the layout that the kernels read.
 
-    NumPy would take text for the number it spells and dates for their distance from 1970.
+    NumPy would convert text to the number it spells and dates to their distance from 1970.
     """
     if vector.dtype.kind in "mM":
         raise ValueError(f"{name} is of type {vector.dtype}; {DATE_ADVICE}")
@@ -63,7 +64,7 @@ def _as_numbers(vector: Array, name: str) -> Floats:
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value is a number; NumPy would take text and dates for one, too."""
+    """Whether a value is a number; text and dates are not, although NumPy converts both."""
     if isinstance(value, (str, bytes, *DATES)):
         return False
     try:
@@ -74,14 +75,14 @@ def is_number(value: Any) -> bool:
 
 
 def read_labels(estimator: Any, y: Any, n_rows: int) -> Array:
-    """Return a classification target, labels of any type."""
+    """Return a classification target as labels of any type."""
     vector = _read_vector(estimator, y, n_rows)
     if vector.dtype.kind == "f":
-        _reject_first(~np.isfinite(vector), "y", vector, "finite")
+        _reject_rows(~np.isfinite(vector), "y", vector, "finite")
     if vector.dtype.kind == "O":
         missing = np.array([value is None or value != value for value in vector], dtype=bool)
-        _reject_first(missing, "y", vector, "a label in every row")
-    if vector.dtype.kind not in "biu":  # whole numbers are labels, however many they are
+        _reject_rows(missing, "y", vector, "a label in every row")
+    if vector.dtype.kind not in "biu":  # whole numbers are always labels, however many
         try:
             check_classification_targets(vector)
         except TypeError as error:
@@ -93,20 +94,20 @@ def read_weight(weight: Any, values: Any, name: str = "sample_weight") -> Floats
     """Return the weights of the rows of X as float64: finite, not negative, not all zero."""
     if weight is None:
         return None
-    given = check_array(
+    vector = check_array(
         keep_objects(weight, 1),
         ensure_2d=False,
         dtype=None,
         ensure_all_finite=False,
         input_name=name,
     )
-    if given.shape != (len(values),):
+    if vector.shape != (len(values),):
         raise ValueError(
-            f"{name} must have shape ({len(values)},), one number per row of X, not {given.shape}"
+            f"{name} must have shape ({len(values)},), one number per row of X, not {vector.shape}"
         )
-    checked = _as_numbers(given, name)
-    _reject_first(~np.isfinite(checked), name, checked, "finite")
-    _reject_first(checked < 0.0, name, checked, "at least 0")
-    if len(checked) and not checked.any():
+    numbers = _as_numbers(vector, name)
+    _reject_rows(~np.isfinite(numbers), name, numbers, "finite")
+    _reject_rows(numbers < 0.0, name, numbers, "at least 0")
+    if len(numbers) and not numbers.any():
         raise ValueError(f"{name} is zero in every row; at least one must be positive")
-    return checked
+    return numbers

@@ -1,4 +1,4 @@
-"""Categorical columns -> numeric features, fixed before the chain starts.
+"""Turn categorical columns into numeric features before the chain starts.
 
 Stands beside `bins`, between `frame` and `training_set`. A column of few levels becomes one column
 of level numbers, split by equality. A column of many levels, and a combination of columns, becomes
@@ -6,8 +6,8 @@ the mean of the target by level,
 
     (s + m) / (n + 1),   s and n the sum of targets and the number of rows of the level, m the mean,
 
-taken for a training row over the rows before it in a random order, so that no row sees its own
-target, and for any other row over all training rows.
+over the rows before it in a random order for a training row, so that no row sees its own target,
+and over all training rows for any other row.
 """
 
 from sglb.categories.combinations import choose_combinations

@@ -1,6 +1,6 @@
-"""The categorical columns of training rows on their way to codes.
+"""Encode the categorical columns of training rows.
 
-Training rows come in copies that differ only in their statistics: copy c takes the rows in random
+Training rows come in copies that differ only in their statistics: copy c visits the rows in random
 order number c. Row r of copy c is row c * n_rows + r.
 """
 
@@ -13,33 +13,32 @@ from numpy.typing import NDArray
 from sglb import _core
 from sglb.bins import SAMPLE_ROWS_PER_BIN, Bins
 from sglb.categories.combinations import member_rows
-from sglb.categories.encoding import Encoding, Table, combined_keys
+from sglb.categories.encoding import Encoding, LevelTable, combined_keys
 from sglb.categories.vocabulary import Vocabulary
 from sglb.frame import Features
 
 Bytes = NDArray[np.uint8]
 Floats = NDArray[np.float64]
 
-# Four orders instead of one are worth 1 % of the test log loss on tables of 6,000 to 50,000 rows.
-# A chain costs as much as one on all copies together, and the statistic of a level is the surer
-# the more rows it has, so large tables have fewer copies: 200,000 rows still four, from 400,001
-# rows one.
+# Four orders instead of one lower the test log loss by 1 % on tables of 6,000 to 50,000 rows. A
+# chain costs as much as one on all copies together, and the statistics of levels with more rows are
+# more certain, so large tables have fewer copies: up to 200,000 rows four, from 400,001 rows one.
 MOST_COPIES = 4
 MOST_COPIED_ROWS = 800_000
 
-# 64 bins changed the test log loss of four tables by +.1, +.2, +.1 and -.1 %: nothing to pay for.
+# 64 bins changed the test log loss of four tables by +.1, +.2, +.1 and -.1 %, so 32 are enough.
 STATISTIC_BINS = 32
 
-# One statistic a class, for so many classes, the most frequent ones. A level's share of a rare
-# class is mostly noise, and every statistic is a column to search.
+# At most this many classes, the most frequent, have a statistic. A level's share of a rare class is
+# mostly noise, and every statistic is a column to search.
 MOST_CLASSES = 16
 
 # Columns whose levels are counted at a time: enough for the threads, few enough for the memory.
-TOGETHER = 8
+BLOCK_COLUMNS = 8
 
 
 class Part(NamedTuple):
-    """Some features of the training rows: codes (n_features, n_copies * n_rows) and their bins."""
+    """Codes of features of the training rows, (n_features, n_copies * n_rows), and their bins."""
 
     columns: Bytes
     bins: Bins
@@ -47,7 +46,7 @@ class Part(NamedTuple):
 
 
 def statistic_targets(target: Floats, n_classes: int | None) -> Floats:
-    """Return what is averaged by level, (n_targets, n_rows): y, or with classes indicators."""
+    """Return what is averaged by level, (n_targets, n_rows): y, or an indicator of each class."""
     if n_classes is None or n_classes <= 2:
         return np.ascontiguousarray(target[None], dtype=np.float64)
     rows = np.bincount(target.astype(np.intp), minlength=n_classes)
@@ -57,7 +56,7 @@ def statistic_targets(target: Floats, n_classes: int | None) -> Floats:
 
 
 class Encoder:
-    """Learns levels and statistics from training rows; `encoding()` is what it has learned."""
+    """Learns levels and statistics from training rows; `encoding()` returns what it has learned."""
 
     def __init__(
         self,
@@ -79,29 +78,29 @@ class Encoder:
         learned = [Vocabulary.fit(column) for column in features.labels]
         vocabularies = [vocabulary for vocabulary, _ in learned]
         self.levels = np.array([levels for _, levels in learned])
-        self.n_levels = np.array([one.n_levels for one in vocabularies], dtype=np.int64)
+        self.n_levels = np.array([v.n_levels for v in vocabularies], dtype=np.int64)
         self.has_many = self.n_levels > most_levels
-        # A column that names its rows says nothing of other rows: none of its levels is kept.
-        self.names_rows = self.has_many & (self.n_levels == self.n_rows)
-        self.has_many &= ~self.names_rows
-        self.levels[self.names_rows] = 0
-        self.n_levels[self.names_rows] = 1
+        # A column that identifies its rows tells nothing about other rows: no level is kept.
+        self.identifies_rows = self.has_many & (self.n_levels == self.n_rows)
+        self.has_many &= ~self.identifies_rows
+        self.levels[self.identifies_rows] = 0
+        self.n_levels[self.identifies_rows] = 1
         self.vocabularies = tuple(
-            Vocabulary((), False) if names else vocabulary
-            for vocabulary, names in zip(vocabularies, self.names_rows, strict=True)
+            Vocabulary((), False) if is_row_id else vocabulary
+            for vocabulary, is_row_id in zip(vocabularies, self.identifies_rows, strict=True)
         )
-        self.means = np.array([np.average(one, weights=weight) for one in targets])
+        self.means = np.array([np.average(target, weights=weight) for target in targets])
         self.n_copies = 1
         if self.has_many.any():
             self.n_copies = max(1, min(MOST_COPIES, MOST_COPIED_ROWS // self.n_rows))
         self.orders = np.empty((self.n_copies, self.n_rows), dtype=np.uint32)
         for copy, order in enumerate(self.orders):
             _core.permutation(seed, copy, order)
-        self.tables: list[Table] = []
+        self.tables: list[LevelTable] = []
 
     @property
     def level_columns(self) -> tuple[int, ...]:
-        """Categorical columns that are split by level."""
+        """Indices of the categorical columns that are split by level."""
         return tuple(np.flatnonzero(~self.has_many).tolist())
 
     def encoding(self) -> Encoding:
@@ -110,8 +109,8 @@ class Encoder:
             self.is_categorical, self.vocabularies, self.level_columns, tuple(self.tables)
         )
 
-    def some_rows(self, n: int) -> NDArray[np.intp]:
-        """Return n rows in table order, by chance, or all of them if there are no more."""
+    def sample_rows(self, n: int) -> NDArray[np.intp]:
+        """Return n random rows in table order, or all rows if there are fewer."""
         return np.sort(self.orders[0][:n]).astype(np.intp)
 
     def can_combine(self) -> bool:
@@ -119,32 +118,32 @@ class Encoder:
         return bool((self.n_levels > self.many).any()) and int((self.n_levels > 1).sum()) > 1
 
     def single(self) -> list[Part]:
-        """Encode every column by itself: level numbers, then statistics and counts."""
+        """Encode each column by itself: level numbers, then statistics and counts."""
         parts = []
         if self.level_columns:
             parts.append(self._level_part(list(self.level_columns)))
         rich = np.flatnonzero(self.has_many).tolist()
-        for begin in range(0, len(rich), TOGETHER):
-            some = rich[begin : begin + TOGETHER]
-            members = [(column,) for column in some]
-            parts += self._statistic_parts(members, self.levels[some], self.n_levels[some])
+        for begin in range(0, len(rich), BLOCK_COLUMNS):
+            block = rich[begin : begin + BLOCK_COLUMNS]
+            members = [(column,) for column in block]
+            parts += self._statistic_parts(members, self.levels[block], self.n_levels[block])
         return parts
 
     def combined(self, chosen: Sequence[tuple[int, ...]]) -> list[Part]:
-        """Encode combinations of columns: a statistic each."""
+        """Encode each combination of columns by a statistic."""
         parts = []
-        for begin in range(0, len(chosen), TOGETHER):
-            some = chosen[begin : begin + TOGETHER]
-            members = member_rows(some)
-            numbers = np.empty((len(some), self.n_rows), dtype=np.int32)
-            n_numbers = np.empty(len(some), dtype=np.int64)
+        for begin in range(0, len(chosen), BLOCK_COLUMNS):
+            block = chosen[begin : begin + BLOCK_COLUMNS]
+            members = member_rows(block)
+            numbers = np.empty((len(block), self.n_rows), dtype=np.int32)
+            n_numbers = np.empty(len(block), dtype=np.int64)
             _core.combine(self.levels, self.n_levels, members, numbers, n_numbers, self.n_threads)
-            parts += self._statistic_parts(some, numbers, n_numbers)
+            parts += self._statistic_parts(block, numbers, n_numbers)
         return parts
 
     def _level_part(self, columns: list[int]) -> Part:
         levels = self.levels[columns]
-        levels[self.names_rows[columns]] = -1
+        levels[self.identifies_rows[columns]] = -1
         bins = Bins.of_levels(self.n_levels[columns].tolist(), self.most_levels)
         return Part(np.tile((levels + 1).astype(np.uint8), self.n_copies), bins, True)
 
@@ -189,10 +188,10 @@ class Encoder:
             self.n_threads,
         )
         parts = []
-        for place, (table, row) in enumerate(zip(tables, levels, strict=True)):
-            own = slice(place * n_targets, (place + 1) * n_targets)
-            kept = Bins(bins.thresholds[own], bins.n_thresholds[own])
-            parts.append(Part(columns[own], kept, False))
+        for index, (table, row) in enumerate(zip(tables, levels, strict=True)):
+            features = slice(index * n_targets, (index + 1) * n_targets)
+            kept = Bins(bins.thresholds[features], bins.n_thresholds[features])
+            parts.append(Part(columns[features], kept, False))
             if table.counts is not None:
                 kept = self._bins([(table.counts[None], row)])
                 codes = kept.encode(table.counts[:, None])[0]
@@ -205,25 +204,25 @@ class Encoder:
         levels: NDArray[np.int32],
         statistics: Floats,
         counts: Floats,
-    ) -> Table:
+    ) -> LevelTable:
         statistics = np.column_stack([statistics, self.means])
         if len(members) == 1:
             # Rows, not weights: where weights depend on the target, as balanced classes do, the
-            # weight of a rare level would give its rows' targets away.
+            # weight of a rare level would reveal the targets of its rows.
             rows = np.bincount(levels, minlength=len(counts)).astype(np.float64)
-            return Table(members, None, statistics, np.append(rows, 0.0))
-        # Levels are numbered as they appear, so writing backwards leaves the first row of each.
+            return LevelTable(members, None, statistics, np.append(rows, 0.0))
+        # The last write wins, so writing backwards leaves the first row of each level.
         first = np.empty(len(counts), dtype=np.intp)
         first[levels[::-1]] = np.arange(self.n_rows - 1, -1, -1)
         radices = self.n_levels[list(members)].tolist()
         keys = combined_keys(self.levels[list(members)][:, first], radices)
-        return Table(members, keys, statistics, None)
+        return LevelTable(members, keys, statistics, None)
 
     def _bins(self, tables: list[tuple[Floats, NDArray[np.int32]]]) -> Bins:
-        """Choose thresholds of statistics (n_targets, n_levels + 1) as training rows will have
-        them in prediction: borders then fit the values that trees will be asked about.
+        """Choose thresholds of statistics (n_targets, n_levels + 1), as training rows would have
+        them in prediction, because these are the values that trees will be asked about.
         """
         n_bins = min(STATISTIC_BINS, self.many)
-        rows = self.some_rows(SAMPLE_ROWS_PER_BIN * n_bins)
+        rows = self.sample_rows(SAMPLE_ROWS_PER_BIN * n_bins)
         values = np.concatenate([table[:, levels[rows]] for table, levels in tables])
         return Bins.fit(values.T, n_bins, seed=self.seed, n_threads=self.n_threads)

@@ -1,8 +1,8 @@
-"""What prediction knows of categorical columns: look-up tables, and nothing of the target.
+"""Encode categorical columns in prediction: look-up tables by level, and nothing of the target.
 
 The features of the trees are, in this order: the numeric columns in table order; the level numbers
-of columns with few levels, NaN for a level that training has not; for each table the statistic of
-every target and, for a single column, the level's number of training rows.
+of columns with few levels, NaN for a level not seen during training; for each table the statistic
+of every target and, for a single column, the level's number of training rows.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -27,7 +27,7 @@ BLOCK_VALUES = 1 << 22
 
 
 def combined_keys(levels: Levels, n_levels: Sequence[int]) -> NDArray[np.uint64]:
-    """Return one number for each row of levels (n_members, n_rows); a member of -1 has none."""
+    """Return the key of each row of levels (n_members, n_rows); a row with -1 has none."""
     keys = np.zeros(levels.shape[1], dtype=np.uint64)
     for row, radix in zip(levels, n_levels, strict=True):
         keys = keys * np.uint64(radix) + row.astype(np.uint64)
@@ -35,20 +35,20 @@ def combined_keys(levels: Levels, n_levels: Sequence[int]) -> NDArray[np.uint64]
 
 
 @dataclass(frozen=True)
-class Table:
-    """Statistics by level of one categorical column or of a combination of several.
+class LevelTable:
+    """Statistics by level of a categorical column or of a combination of columns.
 
-    The last entry of every row is for what training has not: the mean, and a count of zero.
+    The last entry is for levels not seen during training: the mean, and a count of zero.
     """
 
-    members: tuple[int, ...]  # places among the categorical columns
-    keys: NDArray[np.uint64] | None  # of the combined levels; a single column needs none
+    members: tuple[int, ...]  # indices among the categorical columns
+    keys: NDArray[np.uint64] | None  # of the combined levels; None for a single column
     statistics: Floats  # (n_targets, n_levels + 1)
     counts: Floats | None  # (n_levels + 1,)
 
     @property
     def n_features(self) -> int:
-        """Features that the table gives."""
+        """Number of features from this table."""
         return len(self.statistics) + (self.counts is not None)
 
     @cached_property
@@ -62,14 +62,14 @@ class Table:
     def find(self, levels: Levels, n_levels: Sequence[int], n_threads: int) -> Levels:
         """Return the entry of each row of levels (n_columns, n_rows), -1 for the last."""
         if self.keys is None:
-            found: Levels = levels[self.members[0]]
-            return found
-        own = levels[list(self.members)]
-        wanted = combined_keys(own, [n_levels[member] for member in self.members])
-        places = np.empty(levels.shape[1], dtype=np.int32)
-        _core.find_keys(wanted, self.keys, self.slots, places, n_threads)
-        places[(own < 0).any(axis=0)] = -1
-        return places
+            single: Levels = levels[self.members[0]]
+            return single
+        members = levels[list(self.members)]
+        keys = combined_keys(members, [n_levels[member] for member in self.members])
+        entries = np.empty(levels.shape[1], dtype=np.int32)
+        _core.find_keys(keys, self.keys, self.slots, entries, n_threads)
+        entries[(members < 0).any(axis=0)] = -1
+        return entries
 
 
 @dataclass(frozen=True)
@@ -77,58 +77,58 @@ class Encoding:
     """Categorical columns as prediction encodes them."""
 
     is_categorical: NDArray[np.bool_]  # (n_columns,)
-    vocabularies: tuple[Vocabulary, ...]  # one a categorical column
-    level_columns: tuple[int, ...]  # places among the categorical columns
-    tables: tuple[Table, ...]
+    vocabularies: tuple[Vocabulary, ...]  # one per categorical column
+    level_columns: tuple[int, ...]  # indices among the categorical columns
+    tables: tuple[LevelTable, ...]
 
     @property
     def n_columns(self) -> int:
-        """Columns of the caller's table."""
+        """Number of columns of the caller's table."""
         return len(self.is_categorical)
 
     @property
     def n_numeric(self) -> int:
-        """Columns that are numbers."""
+        """Number of numeric columns."""
         return int(self.n_columns - self.is_categorical.sum())
 
     @property
     def n_features(self) -> int:
-        """Features that the trees see."""
-        made = sum(table.n_features for table in self.tables)
-        return self.n_numeric + len(self.level_columns) + made
+        """Number of features that the trees see."""
+        n_statistics = sum(table.n_features for table in self.tables)
+        return self.n_numeric + len(self.level_columns) + n_statistics
 
     @cached_property
     def n_levels(self) -> list[int]:
-        """Levels of each categorical column."""
+        """Number of levels of each categorical column."""
         return [vocabulary.n_levels for vocabulary in self.vocabularies]
 
     @property
     def is_text(self) -> NDArray[np.bool_]:
-        """Which columns of the caller's table have labels that are not just numbers."""
-        found = np.zeros(self.n_columns, dtype=np.bool_)
-        found[self.is_categorical] = [one.is_text for one in self.vocabularies]
-        return found
+        """Mask of the columns of the caller's table with labels that are not numbers."""
+        mask = np.zeros(self.n_columns, dtype=np.bool_)
+        mask[self.is_categorical] = [vocabulary.is_text for vocabulary in self.vocabularies]
+        return mask
 
     def share(self, gains: Floats) -> Floats:
-        """Return what belongs to each column of the table; a combination is shared equally."""
+        """Return the gain of each column of the table; a combination's is divided equally."""
         shares = np.zeros(self.n_columns)
         shares[~self.is_categorical] = gains[: self.n_numeric]
-        places = np.flatnonzero(self.is_categorical)
-        owners: list[tuple[int, ...]] = [(column,) for column in self.level_columns]
+        columns = np.flatnonzero(self.is_categorical)
+        feature_members: list[tuple[int, ...]] = [(column,) for column in self.level_columns]
         for table in self.tables:
-            owners += [table.members] * table.n_features
-        for members, gain in zip(owners, gains[self.n_numeric :], strict=True):
+            feature_members += [table.members] * table.n_features
+        for members, gain in zip(feature_members, gains[self.n_numeric :], strict=True):
             for member in members:
-                shares[places[member]] += gain / len(members)
+                shares[columns[member]] += gain / len(members)
         return shares
 
     def blocks(self, features: Features, n_threads: int = 1) -> Iterator[tuple[slice, Floats]]:
-        """Yield the rows of a table, block by block, as the values that the trees split on."""
+        """Yield the rows of a table block by block, as the values that the trees split on."""
         n_rows = max(1, BLOCK_VALUES // max(1, self.n_features))
         pairs = list(zip(self.vocabularies, features.labels, strict=True))
         lookups = [(vocabulary.lookup(column), column.index) for vocabulary, column in pairs]
         numbers = features.matrix()
-        for begin in range(0, max(1, len(features)), n_rows):  # no rows are one empty block
+        for begin in range(0, max(1, len(features)), n_rows):  # an empty table is one empty block
             rows = slice(begin, min(len(features), begin + n_rows))
             levels = np.array([lookup[index[rows]] for lookup, index in lookups])
             yield rows, self._encode(numbers[rows], levels, n_threads)
@@ -136,16 +136,16 @@ class Encoding:
     def _encode(self, numbers: NDArray[Any], levels: Levels, n_threads: int) -> Floats:
         values = np.empty((len(numbers), self.n_features), order="F")
         values[:, : self.n_numeric] = numbers
-        place = self.n_numeric
+        feature = self.n_numeric
         for column in self.level_columns:
-            values[:, place] = np.where(levels[column] < 0, np.nan, levels[column])
-            place += 1
+            values[:, feature] = np.where(levels[column] < 0, np.nan, levels[column])
+            feature += 1
         for table in self.tables:
             entries = table.find(levels, self.n_levels, n_threads)
             rows = table.statistics if table.counts is None else [*table.statistics, table.counts]
             for row in rows:
-                values[:, place] = row[entries]
-                place += 1
+                values[:, feature] = row[entries]
+                feature += 1
         return values
 
     def codes(self, features: Features, bins: Bins, n_threads: int = 1) -> NDArray[np.uint8]:
@@ -156,14 +156,14 @@ class Encoding:
         return columns
 
     def row_encoder(self) -> Callable[[Sequence[Any]], Floats]:
-        """Return a function from one row of the caller's values to values (1, n_features).
+        """Return a function from a row of the caller's values to values (1, n_features).
 
-        Tables are lists and dicts here: for one row they are faster than arrays.
+        It uses lists and dicts: for a single row they are faster than arrays.
         """
         numeric = np.flatnonzero(~self.is_categorical).tolist()
-        places = np.flatnonzero(self.is_categorical).tolist()
-        numbers = [vocabulary.numbers for vocabulary in self.vocabularies]
-        readers = [(places[column], numbers[column]) for column in range(len(places))]
+        categorical = np.flatnonzero(self.is_categorical).tolist()
+        lookups = [vocabulary.numbers for vocabulary in self.vocabularies]
+        readers = [(categorical[column], lookups[column]) for column in range(len(categorical))]
         n_columns, n_levels, missing = self.n_columns, self.n_levels, float("nan")
         tables = [_RowTable(table) for table in self.tables]
 
@@ -172,9 +172,9 @@ class Encoding:
                 raise ValueError(
                     f"a row must be {n_columns} values, one for each column; it has {len(row)}"
                 )
-            cells = (row[place] for place in numeric)
+            cells = (row[column] for column in numeric)
             values = [missing if cell is None else float(cell) for cell in cells]
-            levels = [known.get(label_of(row[place]), -1) for place, known in readers]
+            levels = [lookup.get(label_of(row[column]), -1) for column, lookup in readers]
             for column in self.level_columns:
                 values.append(levels[column] if levels[column] >= 0 else missing)
             for table in tables:
@@ -185,9 +185,9 @@ class Encoding:
 
 
 class _RowTable:
-    """A table for one row at a time."""
+    """A level table that looks up one row at a time."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: LevelTable) -> None:
         self.members = table.members
         keys = range(table.statistics.shape[1] - 1) if table.keys is None else table.keys.tolist()
         rows = [*table.statistics, *([] if table.counts is None else [table.counts])]

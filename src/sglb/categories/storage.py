@@ -1,6 +1,7 @@
-"""An encoding <-> plain data: a part of a JSON document and arrays. What comes back is distrusted.
+"""Convert an encoding to plain data and back: part of a JSON document, and arrays.
 
-Labels of all columns lie one after the other as UTF-8, entries of all tables too.
+Stored data is validated before use. The labels of all columns are concatenated as UTF-8, and so are
+the entries of all tables.
 """
 
 import math
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sglb.categories.combinations import MOST_KEYS
-from sglb.categories.encoding import Encoding, Table
+from sglb.categories.encoding import Encoding, LevelTable
 from sglb.categories.vocabulary import Vocabulary
 from sglb.errors import ModelFormatError
 
@@ -37,13 +38,13 @@ def pack(encoding: Encoding | None) -> tuple[dict[str, Any] | None, Arrays]:
     """Return an encoding as JSON and arrays."""
     if encoding is None:
         return None, empty_arrays()
-    labels = [label for one in encoding.vocabularies for label in one.labels]
+    labels = [label for vocabulary in encoding.vocabularies for label in vocabulary.labels]
     texts = [label.encode("utf-8", "surrogatepass") for label in labels]
     document = {
         "is_categorical": encoding.is_categorical.tolist(),
         "columns": [
-            {"n_labels": len(one.labels), "has_missing": one.has_missing}
-            for one in encoding.vocabularies
+            {"n_labels": len(vocabulary.labels), "has_missing": vocabulary.has_missing}
+            for vocabulary in encoding.vocabularies
         ],
         "level_columns": list(encoding.level_columns),
         "tables": [
@@ -58,7 +59,7 @@ def pack(encoding: Encoding | None) -> tuple[dict[str, Any] | None, Arrays]:
     }
 
 
-def _table_arrays(tables: tuple[Table, ...]) -> Arrays:
+def _table_arrays(tables: tuple[LevelTable, ...]) -> Arrays:
     if not tables:
         return {}
     counts = [table.counts for table in tables if table.counts is not None]
@@ -71,7 +72,7 @@ def _table_arrays(tables: tuple[Table, ...]) -> Arrays:
 
 
 def unpack(document: Any, arrays: Mapping[str, NDArray[Any]]) -> Encoding | None:
-    """Return the encoding that `pack` made of these, or raise `ModelFormatError`."""
+    """Return the encoding that `pack` was called with, or raise `ModelFormatError`."""
     if document is None:
         _require(all(arrays[name].size == 0 for name in ARRAYS), "has arrays but no columns")
         return None
@@ -81,11 +82,11 @@ def unpack(document: Any, arrays: Mapping[str, NDArray[Any]]) -> Encoding | None
         np.array(document["is_categorical"], dtype=np.bool_),
         vocabularies,
         tuple(document["level_columns"]),
-        _tables(document["tables"], [one.n_levels for one in vocabularies], arrays),
+        _tables(document["tables"], [v.n_levels for v in vocabularies], arrays),
     )
     single = [table.members[0] for table in encoding.tables if table.keys is None]
-    once = sorted([*encoding.level_columns, *single])
-    _require(once == list(range(len(vocabularies))), "each column must be encoded once")
+    encoded = sorted([*encoding.level_columns, *single])
+    _require(encoded == list(range(len(vocabularies))), "each column must be encoded once")
     return encoding
 
 
@@ -109,14 +110,14 @@ def _check_document(document: Any) -> None:
     fields = {"is_categorical", "columns", "level_columns", "tables"}
     _require(isinstance(document, dict) and document.keys() == fields, f"is not {sorted(fields)}")
     mask, columns = document["is_categorical"], document["columns"]
-    _require(isinstance(mask, list) and all(isinstance(one, bool) for one in mask), "bad mask")
+    _require(isinstance(mask, list) and all(isinstance(flag, bool) for flag in mask), "bad mask")
     _require(_is_rows(columns, {"n_labels", "has_missing"}), "bad columns")
     for column in columns:
         _require(_is_count(column["n_labels"]), "n_labels is not a count")
         _require(isinstance(column["has_missing"], bool), "has_missing is not true or false")
     _require(sum(mask) == len(columns) > 0, "the mask does not fit the columns")
-    places = document["level_columns"]
-    _require(isinstance(places, list) and all(map(_is_count, places)), "bad level_columns")
+    by_level = document["level_columns"]
+    _require(isinstance(by_level, list) and all(map(_is_count, by_level)), "bad level_columns")
     tables = document["tables"]
     _require(_is_rows(tables, {"members", "n_entries"}), "bad tables")
     for table in tables:
@@ -132,24 +133,26 @@ def _vocabularies(columns: Any, arrays: Mapping[str, NDArray[Any]]) -> tuple[Voc
     text, ends = arrays["level_text"].tobytes(), arrays["level_ends"]
     rising = (np.diff(ends, prepend=0) >= 0).all()
     _require(rising and (ends[-1] if len(ends) else 0) == len(text), "wrong order", "level_ends")
-    _require(sum(one["n_labels"] for one in columns) == len(ends), "wrong number", "level_ends")
+    _require(
+        sum(column["n_labels"] for column in columns) == len(ends), "wrong number", "level_ends"
+    )
     pieces = pairwise([0, *ends.tolist()])
     try:
         labels = [text[a:b].decode("utf-8", "surrogatepass") for a, b in pieces]
     except UnicodeDecodeError as error:
         raise ModelFormatError("level_text", str(error)) from error
-    found, begin = [], 0
-    for one in columns:
-        own = labels[begin : begin + one["n_labels"]]
-        begin += len(own)
-        _require(all(map(str.__lt__, own, own[1:])), "labels must be sorted", "level_text")
-        found.append(Vocabulary(tuple(own), one["has_missing"]))
-    return tuple(found)
+    vocabularies, begin = [], 0
+    for column in columns:
+        names = labels[begin : begin + column["n_labels"]]
+        begin += len(names)
+        _require(all(map(str.__lt__, names, names[1:])), "labels must be sorted", "level_text")
+        vocabularies.append(Vocabulary(tuple(names), column["has_missing"]))
+    return tuple(vocabularies)
 
 
 def _tables(
     rows: Any, n_levels: list[int], arrays: Mapping[str, NDArray[Any]]
-) -> tuple[Table, ...]:
+) -> tuple[LevelTable, ...]:
     sizes = [row["n_entries"] for row in rows]
     parts = {
         "table_statistics": sizes,
@@ -165,21 +168,24 @@ def _tables(
         for name, lengths in parts.items()
     )
     _require(np.isfinite(arrays["table_statistics"]).all(), "not finite", "table_statistics")
-    whole = np.isfinite(arrays["table_counts"]) & (arrays["table_counts"] >= 0.0)
-    _require(whole.all(), "not finite or negative", "table_counts")
+    valid_counts = np.isfinite(arrays["table_counts"]) & (arrays["table_counts"] >= 0.0)
+    _require(valid_counts.all(), "not finite or negative", "table_counts")
     _require(not rows or len(arrays["table_statistics"]) > 0, "no targets", "table_statistics")
     tables = []
     for row in rows:
         members, single = tuple(row["members"]), len(row["members"]) == 1
         radices = [n_levels[member] for member in members]
-        own = None if single else np.ascontiguousarray(next(keys))
-        if own is None:
+        table_keys = None if single else np.ascontiguousarray(next(keys))
+        if table_keys is None:
             _require(row["n_entries"] == radices[0] + 1, "a table does not fit its column")
         else:
             possible = math.prod(radices)
             _require(possible < MOST_KEYS, "a combination has too many levels")
-            _require(len(np.unique(own)) == len(own), "keys must be distinct", "table_keys")
-            _require((own < np.uint64(possible)).all(), "a key is too large", "table_keys")
-        table = np.ascontiguousarray(next(statistics))
-        tables.append(Table(members, own, table, np.array(next(counts)) if single else None))
+            _require(
+                len(np.unique(table_keys)) == len(table_keys), "keys must be distinct", "table_keys"
+            )
+            _require((table_keys < np.uint64(possible)).all(), "a key is too large", "table_keys")
+        entries = np.ascontiguousarray(next(statistics))
+        n_rows = np.array(next(counts)) if single else None
+        tables.append(LevelTable(members, table_keys, entries, n_rows))
     return tuple(tables)

@@ -1,4 +1,4 @@
-"""The levels of a categorical column: labels in their order, a missing value as the last one."""
+"""The levels of a categorical column: its labels, sorted, then the missing value."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,7 +12,7 @@ from sglb.labels import LabelColumn, label_of
 
 
 def _is_number(label: str) -> bool:
-    """Whether a number has this label."""
+    """Whether this is the label of a number."""
     try:
         return label in (label_of(float(label)), str(int(label)))
     except (ValueError, OverflowError):
@@ -21,28 +21,28 @@ def _is_number(label: str) -> bool:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The labels that training rows have, sorted; with `has_missing` one more level for None."""
+    """The labels of the training rows, sorted; with `has_missing` another level for None."""
 
     labels: tuple[str, ...]
     has_missing: bool
 
     @classmethod
     def fit(cls, column: LabelColumn) -> "tuple[Vocabulary, NDArray[np.int32]]":
-        """Learn the levels that rows of a column have; return the level number of each row, too.
+        """Learn the levels of a column; return the level number of each row, too.
 
-        Labels that no row has do not count.
+        Labels without a row are ignored.
         """
-        there = np.zeros(len(column.labels) + 1, dtype=bool)  # the last for index -1
-        there[column.index] = True
-        places = np.flatnonzero(there[:-1]).tolist()
-        named = {place: label for place in places if (label := column.labels[place]) is not None}
-        ordered = sorted(named, key=named.__getitem__)
-        labels = [named[place] for place in ordered]
-        is_new = [True, *map(ne, labels[1:], labels)][: len(labels)]  # a label may be there twice
+        is_used = np.zeros(len(column.labels) + 1, dtype=bool)  # the last is for index -1
+        is_used[column.index] = True
+        used = np.flatnonzero(is_used[:-1]).tolist()
+        known = {index: label for index in used if (label := column.labels[index]) is not None}
+        ordered = sorted(known, key=known.__getitem__)
+        labels = [known[index] for index in ordered]
+        is_new = [True, *map(ne, labels[1:], labels)][: len(labels)]  # labels may repeat
         kept = tuple(compress(labels, is_new))
-        numbers = np.full(len(there), len(kept), dtype=np.int32)
+        numbers = np.full(len(is_used), len(kept), dtype=np.int32)
         numbers[ordered] = np.cumsum(is_new, dtype=np.int32) - 1
-        has_missing = bool(there[-1]) or len(named) < len(places)
+        has_missing = bool(is_used[-1]) or len(known) < len(used)
         return cls(kept, has_missing), numbers[column.index]
 
     @property
@@ -52,7 +52,7 @@ class Vocabulary:
 
     @property
     def is_text(self) -> bool:
-        """Whether there is a label that no number has, "007" for example."""
+        """Whether a label is not that of a number, "007" for example."""
         return any(not _is_number(label) for label in self.labels)
 
     @cached_property
@@ -64,8 +64,8 @@ class Vocabulary:
     def lookup(self, column: LabelColumn) -> NDArray[np.int32]:
         """Return the level number of each label of a column, then that of a missing value.
 
-        The number is -1 for a label that training has not.
+        The number is -1 for labels not seen during training.
         """
         numbers = self.numbers
-        known = [numbers.get(label, -1) for label in (*column.labels, None)]
-        return np.array(known, dtype=np.int32)
+        levels = [numbers.get(label, -1) for label in (*column.labels, None)]
+        return np.array(levels, dtype=np.int32)

@@ -1,6 +1,7 @@
 """The command line: `sglb train`, `predict`, `evaluate`, `info`, `demo` and `paper`.
 
-Stands above everything, next to the user. What it needs beyond the library is the extra "cli".
+The topmost room. It uses public names of the library, `tables` and `experiments`; the packages that
+only it needs are the extra "cli".
 """
 
 import sys
@@ -13,8 +14,8 @@ def main() -> None:
     """Run the command line, or say in one line how to install it."""
     for name in EXTRA:
         if find_spec(name) is None:
-            how = f'the command line needs {name}: pip install "sglb[cli]"'
-            print(f"error: {how}", file=sys.stderr)
+            advice = f'the command line needs {name}: pip install "sglb[cli]"'
+            print(f"error: {advice}", file=sys.stderr)
             raise SystemExit(2)
     from sglb.cli.app import app
 

@@ -1,4 +1,4 @@
-"""The commands and their options; what they do is in `train`, `apply` and `experiments.demo`."""
+"""The commands and their arguments; `train`, `apply` and `experiments` do the work."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -9,7 +9,7 @@ import typer
 from sglb.cli import paper
 from sglb.cli.help import GroupedCommand
 from sglb.cli.one_line import OneLineErrors
-from sglb.cli.options import MODEL, TABLE, chosen, with_options
+from sglb.cli.options import MODEL, TABLE, stated_options, with_options
 
 if TYPE_CHECKING:
     from sglb.tables import Dialect
@@ -25,7 +25,7 @@ app = typer.Typer(
 app.add_typer(paper.app, name="paper", short_help="Run the paper's experiments.")
 
 
-class Task(StrEnum):
+class TaskName(StrEnum):
     """What kind of target a table has."""
 
     auto = "auto"
@@ -46,7 +46,7 @@ Jobs = Annotated[
         "--n-jobs",
         metavar="INTEGER",
         min=1,
-        help="Threads to use; all available unless given.",
+        help="Threads to use; by default all available.",
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
@@ -78,22 +78,22 @@ Categorical = Annotated[
     list[str] | None,
     typer.Option(
         metavar="COLUMN",
-        help="Column of numbers that are names; repeatable. Columns of text always are.",
+        help="Column of numbers to treat as categories; repeatable. Columns of text always are.",
     ),
 ]
 Dates = Annotated[
     bool,
     typer.Option(
         "--dates",
-        help="Turn dates into numbers: year, month, day, weekday, hour ... as far as they vary. "
+        help="Turn dates into numbers: year, month, day, weekday, hour ..., those that vary. "
         "predict and evaluate do the same with such a model.",
     ),
 ]
 TaskOption = Annotated[
-    Task,
+    TaskName,
     typer.Option(
-        help="auto: what --loss is for; else text, true/false or at most 20 whole numbers are "
-        "classes, all else is regression."
+        help="auto: the task of --loss; else text, true/false or at most 20 whole numbers are "
+        "classes, anything else is regression."
     ),
 ]
 Valid = Annotated[
@@ -108,13 +108,13 @@ EvalMetric = Annotated[
     typer.Option(
         metavar="NAME",
         help="Metric on the evaluation rows, for example logloss, auc, error, rmse, mae; "
-        "repeatable, the first decides when to stop. The loss unless given.",
+        "repeatable, the first decides when to stop. By default the loss.",
     ),
 ]
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(requested: bool) -> None:
+    if requested:
         from importlib.metadata import version
 
         print(f"sglb {version('sglb')}")
@@ -139,7 +139,7 @@ def train(
     table: TablePath,
     target: Target,
     model: ModelOut,
-    task: TaskOption = Task.auto,
+    task: TaskOption = TaskName.auto,
     valid: Valid = None,
     valid_fraction: ValidFraction = None,
     eval_metric: EvalMetric = None,
@@ -150,15 +150,16 @@ def train(
     seed: Seed = 0,
     jobs: Jobs = None,
     quiet: Quiet = False,
-    **given: Any,
+    **arguments: Any,
 ) -> None:
     """Train a model on a table and save it.
 
     Rows are counted from 0 in all messages, without the row of names.
     """
-    from sglb.cli import train as room
+    from sglb.cli.train import TrainOptions
+    from sglb.cli.train import train as train_model
 
-    order = room.Order(
+    options = TrainOptions(
         table,
         target,
         weight,
@@ -168,12 +169,12 @@ def train(
         valid,
         valid_fraction,
         tuple(eval_metric or ()),
-        dates or bool(given["date_format"]),
-        _dialect(given),
+        dates or bool(arguments["date_format"]),
+        _dialect(arguments),
     )
-    parameters = chosen(given, MODEL)
+    parameters = stated_options(arguments, MODEL)
     parameters |= {"random_state": seed, "n_jobs": jobs, "verbose": int(not quiet)}
-    room.train(order, parameters, model, verbose=not quiet)
+    train_model(options, parameters, model, verbose=not quiet)
 
 
 @app.command(cls=GroupedCommand)
@@ -194,7 +195,7 @@ def predict(
         list[str] | None,
         typer.Option(
             metavar="COLUMN",
-            help="Column of the table to write before the predictions, as it is; repeatable.",
+            help="Column of the table to copy before the predictions; repeatable.",
         ),
     ] = None,
     keep_all: Annotated[
@@ -207,7 +208,7 @@ def predict(
         bool, typer.Option("--uncertainty", help="Add knowledge, data and total uncertainty.")
     ] = False,
     jobs: Jobs = None,
-    **given: Any,
+    **arguments: Any,
 ) -> None:
     """Predict every row of a table and write the predictions."""
     from sglb.cli import apply
@@ -216,7 +217,7 @@ def predict(
         model,
         table,
         output,
-        _dialect(given),
+        _dialect(arguments),
         keep=None if keep_all else (keep or []),
         proba=proba,
         uncertainty=uncertainty,
@@ -233,20 +234,20 @@ def evaluate(
     weight: Weight = None,
     as_json: AsJson = False,
     jobs: Jobs = None,
-    **given: Any,
+    **arguments: Any,
 ) -> None:
     """Print how well a model predicts a table with known labels."""
     from sglb.cli import apply
 
-    dialect = _dialect(given)
+    dialect = _dialect(arguments)
     apply.evaluate(model, table, target, weight, dialect, as_json=as_json, n_jobs=jobs)
 
 
-def _dialect(given: dict[str, Any]) -> "Dialect":
-    """Return the spelling of tables that options state."""
+def _dialect(arguments: dict[str, Any]) -> "Dialect":
+    """Return the format of text tables that the options state."""
     from sglb.tables import Dialect
 
-    stated = chosen(given, TABLE)
+    stated = stated_options(arguments, TABLE)
     missing, formats = stated.pop("missing", ()), stated.pop("date_format", ())
     return Dialect(**stated, missing=tuple(missing), date_formats=tuple(formats))
 
@@ -257,7 +258,7 @@ def info(
     top: Annotated[int, typer.Option(min=0, help="Features to list.")] = 10,
     as_json: AsJson = False,
 ) -> None:
-    """Print what a model is and what it looks at."""
+    """Describe a model and list its most important features."""
     from sglb.cli import apply
 
     apply.info(model, top, as_json=as_json)
@@ -272,7 +273,7 @@ def demo(
     ] = Path("demo"),
     seed: Seed = 0,
     jobs: Annotated[
-        int | None, typer.Option(min=1, help="Folds at a time; all cores unless given.")
+        int | None, typer.Option(min=1, help="Folds at a time; by default one per core.")
     ] = None,
 ) -> None:
     """See Langevin boosting leave a local optimum."""

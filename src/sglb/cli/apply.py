@@ -1,4 +1,4 @@
-"""`sglb predict`, `evaluate` and `info`: what a saved model says, and what it is."""
+"""`sglb predict`, `evaluate` and `info`: use a saved model, or describe it."""
 
 import json
 from collections.abc import Sequence
@@ -8,32 +8,31 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from sglb import ModelFormatError, load
 from sglb.cli.reports import (
     console,
     feature_names,
     metrics_of,
     plain_table,
     plain_value,
-    say_notes,
+    print_notes,
     top_features,
 )
 from sglb.cli.roles import check_numbers
-from sglb.errors import ModelFormatError
-from sglb.estimators import load
 from sglb.tables import (
     STANDARD,
+    ArrowTable,
     Dialect,
-    Table,
     TableError,
     TableFile,
-    check_table_destination,
+    add_parts,
+    check_table_output,
     column_values,
-    reject_input,
     select,
+    sources_of,
     weight_values,
     write_table,
 )
-from sglb.tables.dates import add_parts, sources_of
 
 
 def load_model(path: Path, n_jobs: int | None = None) -> Any:
@@ -49,33 +48,33 @@ def load_model(path: Path, n_jobs: int | None = None) -> Any:
     return model if n_jobs is None else model.set_params(n_jobs=n_jobs)
 
 
-def read_for(model: Any, file: TableFile) -> Table:
-    """Read a table for a model: text is text again, and dates are in their parts again."""
-    names, encoding = getattr(model, "feature_names_in_", None), model._model.encoding
+def read_for(model: Any, file: TableFile) -> ArrowTable:
+    """Read a table as the model was trained: the same columns are text, dates are in parts."""
+    names = getattr(model, "feature_names_in_", None)
     if names is None:
         return file.read()
     names = [str(name) for name in names]
-    text = [] if encoding is None else [names[j] for j in np.flatnonzero(encoding.is_text)]
+    text = [names[j] for j in np.flatnonzero(model.is_text_)]
     table = file.read(text, dates=bool(sources_of(names, file.header)))
     return add_parts(table, names)
 
 
-def features_of(model: Any, file: TableFile, table: Table, aside: Sequence[str | None] = ()) -> Any:
-    """Return the columns the model was trained on, whatever else the table holds."""
+def features_of(
+    model: Any, file: TableFile, table: ArrowTable, not_features: Sequence[str | None] = ()
+) -> Any:
+    """Return the columns that the model was trained on, without all others."""
     names = getattr(model, "feature_names_in_", None)
     if names is not None:
         chosen = select(table, list(names), file.advice)
-        encoding = model._model.encoding
-        categorical = np.zeros(len(names), bool) if encoding is None else encoding.is_categorical
-        check_numbers(file, chosen, names[~categorical])
+        check_numbers(file, chosen, names[~model.is_categorical_])
         return chosen
-    chosen = table.drop_columns([name for name in table.column_names if name in aside])
+    chosen = table.drop_columns([name for name in table.column_names if name in not_features])
     if chosen.num_columns != model.n_features_in_:
         raise TableError(
             f"the model was trained on {model.n_features_in_} unnamed columns,"
             f" the table has {chosen.num_columns}"
         )
-    if model._model.encoding is None:
+    if not model.is_categorical_.any():
         parts = [column_values(chosen, name, "feature") for name in chosen.column_names]
         return np.column_stack(parts)
     cells = [column.to_pylist() for column in chosen.columns]
@@ -93,9 +92,8 @@ def predict(
     uncertainty: bool,
     n_jobs: int | None,
 ) -> None:
-    """Write the prediction of every row, one column or more; `keep` is None for all columns."""
-    check_table_destination(output)
-    reject_input(output, model_path, table_path)
+    """Write the predictions of all rows and the columns `keep`, None for all columns."""
+    check_table_output(output, model_path, table_path)
     model = load_model(model_path, n_jobs)
     if proba and not hasattr(model, "classes_"):
         raise ValueError("--proba needs a classifier; the model is a regressor")
@@ -103,7 +101,7 @@ def predict(
     table = read_for(model, file)
     kept = kept_columns(file, keep)
     rows = features_of(model, file, table, () if keep is None else keep)
-    say_notes(file)
+    print_notes(file)
     columns = {"prediction": pa.array(model.predict(rows))}
     if proba:
         for label, values in zip(model.classes_, model.predict_proba(rows).T, strict=True):
@@ -115,7 +113,9 @@ def predict(
                 columns[name] = pa.array(getattr(parts, name))
     for name in columns:
         if name in kept:
-            raise TableError(f"column {name!r} cannot be kept: the output has one of that name")
+            raise TableError(
+                f"column {name!r} cannot be kept: the output has a column of that name"
+            )
     columns = kept | columns
     write_table(pa.table(columns), output)
     if output != STANDARD:
@@ -124,16 +124,16 @@ def predict(
 
 
 def kept_columns(file: TableFile, keep: Sequence[str] | None) -> dict[str, Any]:
-    """Return the columns to write again, as they stand in the file."""
+    """Return the columns to copy to the output, exactly as in the file."""
     for name in keep or ():
         if name not in file.header:
-            known = ", ".join(repr(column) for column in file.header[:20])
-            raise TableError(f"no column {name!r} to keep; the table has {known}")
+            columns = ", ".join(repr(column) for column in file.header[:20])
+            raise TableError(f"no column {name!r} to keep; the table has {columns}")
     names = file.header if keep is None else list(dict.fromkeys(keep))
     if not names:
         return {}
-    written = file.as_written(names)
-    return {name: written.column(name) for name in names}
+    table = file.as_written(names)
+    return {name: table.column(name) for name in names}
 
 
 def evaluate(
@@ -153,7 +153,7 @@ def evaluate(
     y = column_values(table, target, "target", file.advice)
     weights = None if weight is None else weight_values(table, weight)
     rows = features_of(model, file, table, (target, weight))
-    say_notes(file)
+    print_notes(file)
     if not y.size:
         raise TableError(f"{file.name}: has no rows")
     values = metrics_of(model, rows, y, weights)
@@ -167,7 +167,7 @@ def evaluate(
 
 
 def info(model_path: Path, top: int, *, as_json: bool) -> None:
-    """Print what a model is."""
+    """Print a description of a model."""
     model = load_model(model_path)
     facts = facts_of(model)
     if as_json:
@@ -192,11 +192,11 @@ def info(model_path: Path, top: int, *, as_json: bool) -> None:
 
 
 def _shown(value: Any) -> str:
-    """Return a value as a person reads it."""
+    """Return a value as text for people."""
     if isinstance(value, dict):
-        return ", ".join(f"{name} {_shown(one)}" for name, one in value.items())
+        return ", ".join(f"{name} {_shown(item)}" for name, item in value.items())
     if isinstance(value, list):
-        return ", ".join(str(one) for one in value[:10]) + (", ..." if len(value) > 10 else "")
+        return ", ".join(str(item) for item in value[:10]) + (", ..." if len(value) > 10 else "")
     if isinstance(value, float):
         return f"{value:.6g}"
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
@@ -204,18 +204,15 @@ def _shown(value: Any) -> str:
 
 def _categorical_names(model: Any) -> list[str] | None:
     """Return the names of the categorical columns, None if there are none."""
-    encoding = model._model.encoding
-    if encoding is None:
-        return None
-    return [feature_names(model)[place] for place in np.flatnonzero(encoding.is_categorical)]
+    return [feature_names(model)[j] for j in np.flatnonzero(model.is_categorical_)] or None
 
 
 def facts_of(model: Any) -> dict[str, Any]:
-    """Return what is worth knowing of a fitted model, in the order it is printed."""
-    depths = model._model.ensemble.depths
+    """Return the facts that describe a fitted model, in the order of printing."""
+    depths = model.ensemble_.depths
     facts: dict[str, Any] = {
         "kind": type(model).__name__,
-        "loss": "the user's own, not stored" if model.loss_ is None else model.loss_.name,
+        "loss": "the user's, not stored" if model.loss_ is None else model.loss_.name,
         "loss_parameters": {} if model.loss_ is None else model.loss_.parameters(),
         "trees": model.n_iter_,
         "depth": int(depths.max(initial=0)),

@@ -1,4 +1,4 @@
-"""The help of a command: its options in groups, as plain text."""
+"""Print the help of a command with its options in groups, as plain text."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ class GroupedCommand(TyperCommand):
     """A command whose help lists the options of each group under a heading."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write one list of options for each group, those without a group first."""
+        """Write a list of options for each group, those without a group first."""
         groups: dict[str, list[tuple[str, str]]] = {}
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)

@@ -1,4 +1,4 @@
-"""Errors as one line: `error: what is wrong` on standard error, exit code 2, no traceback."""
+"""Print errors as one line: `error: what is wrong` on standard error, exit code 2."""
 
 import os
 import sys
@@ -10,12 +10,12 @@ from typer.core import TyperGroup
 
 from sglb.cli.wording import in_options
 
-# What bad input, files and parameters raise; anything else is a bug and keeps its traceback.
+# Raised for bad input, files and parameters; anything else is a bug and keeps its traceback.
 EXPECTED = (OSError, ValueError, TypeError, ArithmeticError, ImportError)
 
 
-def _complain(kind: str, message: str) -> None:
-    print(f"{kind}: {' '.join(message.split())}", file=sys.stderr)
+def _print_line(label: str, message: str) -> None:
+    print(f"{label}: {' '.join(message.split())}", file=sys.stderr)
 
 
 def _show_warning(
@@ -26,7 +26,7 @@ def _show_warning(
     file: TextIO | None = None,
     line: str | None = None,
 ) -> None:
-    _complain("warning", in_options(str(message)))
+    _print_line("warning", in_options(str(message)))
 
 
 class OneLineErrors(TyperGroup):
@@ -40,19 +40,19 @@ class OneLineErrors(TyperGroup):
             try:
                 code = super().main(*args, **options)
             except typer.Abort:
-                _complain("error", "interrupted")
+                _print_line("error", "interrupted")
                 sys.exit(130)
-            except BrokenPipeError:  # who reads standard output has seen enough, as `head` does
+            except BrokenPipeError:  # the reader of standard output has stopped, as `head` does
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
                 sys.exit(1)
             except EXPECTED as error:
-                _complain("error", str(error) or type(error).__name__)
+                _print_line("error", str(error) or type(error).__name__)
                 sys.exit(2)
             except Exception as error:
-                # Wrong usage, however this version of typer spells its class.
+                # Wrong usage; the class of the error depends on the version of typer.
                 usage = getattr(error, "format_message", None)
                 if usage is None:
                     raise
-                _complain("error", usage())
+                _print_line("error", usage())
                 sys.exit(2)
         sys.exit(code if isinstance(code, int) else 0)

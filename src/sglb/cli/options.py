@@ -1,7 +1,8 @@
-"""The options that commands share, each stated once: its flag, its type and its help.
+"""The options that commands share, each defined once: its flag, its type and its help.
 
-`with_options` gives a command the options of a group; it receives what was typed by name, None for
-the others. An option of the group MODEL has the name of the estimator's parameter it is passed to.
+`with_options` adds a group of options to a command, which receives their values by name, None for
+an option that was not typed. An option of the group MODEL has the name of the estimator's parameter
+that it sets.
 """
 
 import inspect
@@ -16,7 +17,7 @@ Group = Mapping[str, Any]  # name of the parameter -> annotated type
 
 
 class SamplerName(StrEnum):
-    """The ways a chain may move."""
+    """The names of the samplers."""
 
     langevin = "langevin"
     annealed = "annealed"
@@ -24,7 +25,7 @@ class SamplerName(StrEnum):
     plain = "plain"
 
 
-class LeafMethod(StrEnum):
+class LeafMethodName(StrEnum):
     """The ways to compute leaf values."""
 
     auto = "auto"
@@ -32,15 +33,15 @@ class LeafMethod(StrEnum):
     newton = "newton"
 
 
-class Start(StrEnum):
-    """Where a chain may begin."""
+class StartName(StrEnum):
+    """Where the chain may start."""
 
     auto = "auto"
     zero = "zero"
     mean = "mean"
 
 
-class ClassWeight(StrEnum):
+class ClassWeightName(StrEnum):
     """The ways to weight classes."""
 
     balanced = "balanced"
@@ -74,13 +75,13 @@ def _real(text: str) -> float | str:
     return value if isinstance(value, str) else float(value)
 
 
-def _option(kind: Any, panel: str, help_text: str, *flags: str, **more: Any) -> Any:
-    """Return the annotated type of an option that need not be given."""
-    words = {int: "INTEGER", float: "NUMBER", str: "NAME"}
-    if kind in words:
-        more = {"metavar": words[kind]} | more
+def _option(value_type: Any, panel: str, help_text: str, *flags: str, **more: Any) -> Any:
+    """Return the annotated type of an option that may be left out."""
+    metavars = {int: "INTEGER", float: "NUMBER", str: "NAME"}
+    if value_type in metavars:
+        more = {"metavar": metavars[value_type]} | more
     return Annotated[
-        kind | None, typer.Option(*flags, help=help_text, rich_help_panel=panel, **more)
+        value_type | None, typer.Option(*flags, help=help_text, rich_help_panel=panel, **more)
     ]
 
 
@@ -106,8 +107,8 @@ MODEL: Group = {
     ),
     "n_estimators": _auto(
         _whole,
-        "Trees to train; auto is 1000 or, of up to 10,000 rows without early stopping, as many as "
-        "are best in a cross-validation.",
+        "Trees to train; auto is 1000 or, with up to 10,000 rows and no early stopping, the best "
+        "number in a cross-validation.",
     ),
     "learning_rate": _auto(_real, "Size of a step; auto follows from rows, trees and loss."),
     "max_depth": _auto(_whole, "Splits on the way to a leaf, 1 to 16; auto is 4, 6 or 8."),
@@ -135,22 +136,24 @@ MODEL: Group = {
     ),
     "random_strength": _auto(_real, "Noise on the scores of splits."),
     "leaf_method": _option(
-        LeafMethod,
+        LeafMethodName,
         "Model",
         "gradient is the paper's; auto is newton for squared, logistic, softmax, poisson.",
     ),
     "leaf_steps": _auto(_whole, "Newton steps in the leaves of each tree."),
     "l2_regularization": _auto(_real, "Added to the weight of each leaf."),
-    "init": _option(Start, "Model", "Start at zero or, as auto does, at the best constant (mean)."),
+    "init": _option(
+        StartName, "Model", "Start at zero or, as auto does, at the best constant (mean)."
+    ),
     "class_weight": _option(
-        ClassWeight, "Model", "balanced gives every class the same weight in total."
+        ClassWeightName, "Model", "balanced gives every class the same weight in total."
     ),
     "early_stopping_rounds": _option(
         int, "Model", "Stop after this many trees without gain on the evaluation rows.", min=1
     ),
 }
 
-READING = "Reading text files (detected unless given)"
+READING = "Reading text files (detected by default)"
 
 TABLE: Group = {
     "separator": _option(
@@ -174,26 +177,26 @@ TABLE: Group = {
     "quote": _option(
         str,
         READING,
-        "What stands around text that holds separators, '\"' or \"'\"; none for nothing.",
+        "What encloses text that holds separators, '\"' or \"'\"; none for nothing.",
         metavar="CHARACTER",
     ),
     "encoding": _option(str, READING, "Encoding, for example utf-8, cp1252, latin-1 or utf-16."),
     "missing": _option(
         list[str],
         READING,
-        "Value that stands for a missing one, besides '', NA, N/A, NaN and null; repeatable.",
+        "Value that means a missing value, besides '', NA, N/A, NaN and null; repeatable.",
         metavar="VALUE",
     ),
     "date_format": _option(
         list[str],
         READING,
-        "Spelling of dates besides 2024-12-31 and 31.12.2024, for example %m/%d/%Y; repeatable.",
+        "Format of dates besides 2024-12-31 and 31.12.2024, for example %m/%d/%Y; repeatable.",
         metavar="FORMAT",
     ),
 }
 
-# Parameters of the estimators that are options of another name, or none.
-ELSEWHERE = {
+# Parameters of the estimators whose options have other names.
+RENAMED = {
     "categorical_features": "--categorical",
     "random_state": "--seed",
     "n_jobs": "--jobs",
@@ -202,11 +205,11 @@ ELSEWHERE = {
 
 
 def with_options(*groups: Group) -> Callable[[Command], Command]:
-    """Give a command that takes `**given` the options of some groups instead."""
+    """Replace the `**arguments` of a command by the options of these groups."""
 
     def decorate(command: Command) -> Command:
         signature = inspect.signature(command)
-        named = [
+        positional = [
             parameter
             for parameter in signature.parameters.values()
             if parameter.kind is not inspect.Parameter.VAR_KEYWORD
@@ -216,14 +219,14 @@ def with_options(*groups: Group) -> Callable[[Command], Command]:
             inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=hint)
             for name, hint in hints.items()
         ]
-        command.__signature__ = signature.replace(parameters=[*named, *more])  # type: ignore[attr-defined]
+        command.__signature__ = signature.replace(parameters=[*positional, *more])  # type: ignore[attr-defined]
         command.__annotations__ = command.__annotations__ | hints
         return command
 
     return decorate
 
 
-def chosen(given: Mapping[str, Any], group: Group) -> dict[str, Any]:
-    """Return the options of a group that were given, enumerations by their values."""
-    values = {name: given[name] for name in group if given.get(name) is not None}
+def stated_options(arguments: Mapping[str, Any], group: Group) -> dict[str, Any]:
+    """Return the options of a group that were typed, enumerations by their values."""
+    values = {name: arguments[name] for name in group if arguments.get(name) is not None}
     return {n: v.value if isinstance(v, StrEnum) else v for n, v in values.items()}

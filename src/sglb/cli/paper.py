@@ -7,7 +7,7 @@ import typer
 
 if TYPE_CHECKING:
     from sglb.experiments.real_data import Goal, MethodName
-    from sglb.experiments.tables_2_3 import Order
+    from sglb.experiments.tables_2_3 import TuningOptions
 
 app = typer.Typer(
     help="Run the paper's experiments and print their tables beside the published ones.",
@@ -20,19 +20,15 @@ Out = Annotated[
     Path, typer.Option("--out", "-o", metavar="FOLDER", help="Folder for figures and results.")
 ]
 Write = Annotated[
-    bool, typer.Option("--write", help="Put the tables into the page between their marks.")
+    bool, typer.Option("--write", help="Write the tables into the page between their marks.")
 ]
 Page = Annotated[Path, typer.Option(metavar="FILE", help="Page that --write writes to.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of everything random.")]
-Jobs = Annotated[
-    int | None, typer.Option(min=1, help="Processes to use; all available cores unless given.")
-]
+Jobs = Annotated[int | None, typer.Option(min=1, help="Processes to use; by default one per core.")]
 Trials = Annotated[int, typer.Option(min=1, help="Trials of random search for each method.")]
 DataSets = Annotated[
     str | None,
-    typer.Option(
-        "--datasets", metavar="NAMES", help="Names with commas between; all unless given."
-    ),
+    typer.Option("--datasets", metavar="NAMES", help="Names separated by commas; by default all."),
 ]
 MaxTrees = Annotated[int, typer.Option(min=1, help="Trees of each model at most.")]
 Splits = Annotated[
@@ -46,7 +42,7 @@ Structures = Annotated[
     typer.Option("--structures", help="Let SGB draw rows for structures alone, as CatBoost does."),
 ]
 OnlyReport = Annotated[
-    bool, typer.Option("--only-report", help="Run no trial, report those that are there.")
+    bool, typer.Option("--only-report", help="Run no trial, report the finished ones.")
 ]
 
 FOLDER, PAGE = Path("paper"), Path("docs/paper.md")
@@ -77,9 +73,8 @@ def synthetic(
 ) -> None:
     """Table 1: boosted stumps, the 0-1 loss and its local optima."""
     from sglb.experiments import table_1
-    from sglb.settings import n_threads
 
-    order = table_1.Order(
+    options = table_1.SyntheticOptions(
         n_folds=folds,
         n_steps=steps,
         sweep_folds=min(sweep_folds, folds),
@@ -88,9 +83,9 @@ def synthetic(
         long_folds=long_folds,
         long_steps=long_steps,
         seed=seed,
-        n_jobs=n_threads(jobs),
+        n_jobs=jobs,
     )
-    table_1.run(out, order, page if write else None)
+    table_1.run(out, options, page if write else None)
 
 
 @app.command("zero-one")
@@ -108,8 +103,10 @@ def zero_one(
     jobs: Jobs = None,
 ) -> None:
     """Table 2: tuned SGB against tuned SGLB by the 0-1 loss on real data. Can be resumed."""
-    order = _order("zero-one", trials, datasets, max_trees, splits, structures, out, seed, jobs)
-    _real_data(order, page if write else None, only_report=only_report)
+    options = _tuning_options(
+        "zero-one", trials, datasets, max_trees, splits, structures, out, seed, jobs
+    )
+    _real_data(options, page if write else None, only_report=only_report)
 
 
 @app.command()
@@ -127,11 +124,13 @@ def logloss(
     jobs: Jobs = None,
 ) -> None:
     """Table 3: tuned SGB against tuned SGLB by the log loss on real data. Can be resumed."""
-    order = _order("logloss", trials, datasets, max_trees, splits, structures, out, seed, jobs)
-    _real_data(order, page if write else None, only_report=only_report)
+    options = _tuning_options(
+        "logloss", trials, datasets, max_trees, splits, structures, out, seed, jobs
+    )
+    _real_data(options, page if write else None, only_report=only_report)
 
 
-def _order(
+def _tuning_options(
     goal: "Goal",
     trials: int,
     datasets: str | None,
@@ -141,19 +140,18 @@ def _order(
     out: Path,
     seed: int,
     jobs: int | None,
-) -> "Order":
-    from sglb.experiments.tables_2_3 import Order
-    from sglb.settings import n_threads
+) -> "TuningOptions":
+    from sglb.experiments.tables_2_3 import TuningOptions
 
     names = None if datasets is None else [name.strip() for name in datasets.split(",")]
     rival: MethodName = "SGB-structures" if structures else "SGB"
-    return Order(goal, out, trials, names, max_trees, seed, n_threads(jobs), splits, rival)
+    return TuningOptions(goal, out, trials, names, max_trees, seed, jobs, splits, rival)
 
 
-def _real_data(order: "Order", page: Path | None, *, only_report: bool) -> None:
+def _real_data(options: "TuningOptions", page: Path | None, *, only_report: bool) -> None:
     from sglb.experiments import tables_2_3
 
-    tables_2_3.run(order, page, only_report=only_report)
+    tables_2_3.run(options, page, only_report=only_report)
 
 
 @app.command()

@@ -1,4 +1,4 @@
-"""What train makes of each column: number, category, date, target, weight, or nothing."""
+"""How train uses each column: number, category, date, target, weight, or not at all."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,21 +7,27 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 from rich import box
-from rich.table import Table as Printed
+from rich.table import Table
 
-from sglb.tables import Table, TableError, TableFile, text_columns
-from sglb.tables.dates import is_date, looks_like_dates
-from sglb.tables.numbers import find_spoiler
+from sglb.tables import (
+    ArrowTable,
+    TableError,
+    TableFile,
+    find_non_number,
+    is_date,
+    looks_like_dates,
+    text_columns,
+)
 
-# More columns than this are listed by role, not one by one.
+# More columns than this are grouped by role.
 MOST_LINES = 30
-# Of the names beside a role, so that a line has less than 80.
+# Characters for the names beside a role, so that a line has less than 80.
 MOST_CHARACTERS = 48
 
 
 @dataclass(frozen=True)
 class Role:
-    """What a column is taken for."""
+    """How a column is used."""
 
     column: str
     kind: str
@@ -29,7 +35,7 @@ class Role:
 
 
 def roles_of(
-    table: Table,
+    table: ArrowTable,
     *,
     target: str,
     weight: str | None,
@@ -59,16 +65,18 @@ def roles_of(
     return roles
 
 
-def _is_label(kind: Any) -> bool:
+def _is_label(dtype: Any) -> bool:
     return bool(
-        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_dictionary(kind)
+        pa.types.is_string(dtype)
+        or pa.types.is_large_string(dtype)
+        or pa.types.is_dictionary(dtype)
     )
 
 
 def _levels(column: Any, noun: str = "level") -> str:
-    kind = column.type
-    if pa.types.is_dictionary(kind):
-        column = column.cast(kind.value_type)
+    dtype = column.type
+    if pa.types.is_dictionary(dtype):
+        column = column.cast(dtype.value_type)
     count = pc.count_distinct(column).as_py()
     words = [f"{count:,} {noun if count == 1 else f'{noun}s'}", _missing(column)]
     return ", ".join(word for word in words if word)
@@ -78,9 +86,9 @@ def _missing(column: Any) -> str:
     return f"{column.null_count:,} missing" if column.null_count else ""
 
 
-def roles_table(roles: Sequence[Role]) -> Printed:
+def roles_table(roles: Sequence[Role]) -> Table:
     """Return the roles as a table to print, by column or, if there are many, by role."""
-    printed = Printed(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False)
+    printed = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False)
     if len(roles) <= MOST_LINES:
         for heading in ("column", "role", ""):
             printed.add_column(heading, overflow="fold")
@@ -92,12 +100,12 @@ def roles_table(roles: Sequence[Role]) -> Printed:
     printed.add_column("")
     for kind in dict.fromkeys(role.kind for role in roles):
         names = [role.column for role in roles if role.kind == kind]
-        printed.add_row(kind, f"{len(names):,}", _some(names))
+        printed.add_row(kind, f"{len(names):,}", _first_names(names))
     return printed
 
 
-def _some(names: Sequence[str]) -> str:
-    """Return as many names as a line has room for."""
+def _first_names(names: Sequence[str]) -> str:
+    """Return as many names as fit into a line."""
     shown = ""
     for name in names:
         longer = f"{shown}, {name}" if shown else name
@@ -107,8 +115,8 @@ def _some(names: Sequence[str]) -> str:
     return shown
 
 
-def column_notes(file: TableFile, table: Table, roles: Sequence[Role]) -> list[str]:
-    """Return what seems odd about the columns that are learned from, with a remedy."""
+def column_notes(file: TableFile, table: ArrowTable, roles: Sequence[Role]) -> list[str]:
+    """Return notes on features that look odd, each with a remedy."""
     if not file.is_text:
         return []
     zeros, notes = file.leading_zeros(), []
@@ -123,25 +131,25 @@ def column_notes(file: TableFile, table: Table, roles: Sequence[Role]) -> list[s
         elif role.kind == "number" and name in zeros:
             notes.append(
                 f"column {name!r} has leading zeros ({zeros[name]}) and is read as numbers; if they"
-                f" are names: --categorical {name}"
+                f" are codes: --categorical {name}"
             )
     return notes
 
 
 def why_text(column: Any, decimal: str | None) -> str:
-    """Return why a column of numbers or dates is text, and the remedy; nothing if it is neither."""
-    spoiler = find_spoiler(column, decimal or ".")
-    if spoiler is not None:
-        return f"is text because of {spoiler}"
+    """Return why a column of numbers or dates is text, and the remedy; "" for other columns."""
+    culprit = find_non_number(column, decimal or ".")
+    if culprit is not None:
+        return f"is text because of {culprit}"
     if looks_like_dates(column):
         first = column.drop_null()[0].as_py()
-        how = "" if "." in first else " --date-format FORMAT"
-        return f"is text, but {first!r} looks like a date; remedy: --dates{how}"
+        date_format = "" if "." in first else " --date-format FORMAT"
+        return f"is text, but {first!r} looks like a date; remedy: --dates{date_format}"
     return ""
 
 
-def check_numbers(file: TableFile, table: Table, numbers: Sequence[str]) -> None:
-    """Reject text in columns that a model takes for numbers."""
+def check_numbers(file: TableFile, table: ArrowTable, numbers: Sequence[str]) -> None:
+    """Reject text in columns that a model needs as numbers."""
     for name in text_columns(table):
         column = table.column(name)
         if name in numbers and column.null_count < len(column):
@@ -152,16 +160,16 @@ def check_numbers(file: TableFile, table: Table, numbers: Sequence[str]) -> None
             )
 
 
-def reject_dates(table: Table) -> None:
+def reject_dates(table: ArrowTable) -> None:
     """Reject columns of dates, with advice."""
     for field in table.schema:
         if is_date(field.type):
             raise ValueError(
-                f"column {field.name!r} holds dates or times: --dates makes numbers of them (year,"
-                f" month, day, ...), --drop {field.name} leaves them out"
+                f"column {field.name!r} holds dates or times: --dates turns them into numbers"
+                f" (year, month, day, ...), --drop {field.name} leaves them out"
             )
         if pa.types.is_duration(field.type):
             raise ValueError(
-                f"column {field.name!r} holds time differences: make numbers of them, or leave them"
-                f" out with --drop {field.name}"
+                f"column {field.name!r} holds time differences: turn them into numbers, or leave"
+                f" them out with --drop {field.name}"
             )

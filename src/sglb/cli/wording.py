@@ -1,23 +1,23 @@
-"""Messages of the library in the words of the command line: --max-depth 99, not max_depth=99."""
+"""Rewrite messages of the library for the command line: --max-depth 99, not max_depth=99."""
 
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from sglb.cli.options import ELSEWHERE, MODEL
+from sglb.cli.options import MODEL, RENAMED
 
 
 def flag(parameter: str) -> str:
-    """Return the option behind a parameter of the estimators."""
-    return ELSEWHERE.get(parameter, f"--{parameter.replace('_', '-')}")
+    """Return the option that sets a parameter of the estimators."""
+    return RENAMED.get(parameter, f"--{parameter.replace('_', '-')}")
 
 
 QUOTES = ("'", '"')
-PARAMETERS = sorted([*MODEL, *ELSEWHERE, "eval_metric"], key=len, reverse=True)
+PARAMETERS = sorted([*MODEL, *RENAMED, "eval_metric"], key=len, reverse=True)
 _ASSIGNED = re.compile(rf"\b({'|'.join(PARAMETERS)})=('[^']*'|\"[^\"]*\"|[^\s,;:()]+)")
-# Parameters that are English words, too, are options only where they have a value.
+# A parameter that is also an English word is replaced only where it has a value.
 _NAMED = re.compile(rf"\b({'|'.join(name for name in PARAMETERS if '_' in name)})\b")
-_OTHERS = {
+_OTHER_WORDS = {
     r"\bSGLBRegressor\b": "--task regression",
     r"\bSGLBClassifier\b": "--task classification",
     r"\beval_set\[0\]": "evaluation rows",
@@ -27,7 +27,7 @@ _OTHERS = {
 
 
 def in_options(message: str) -> str:
-    """Return a message of the library that names options instead of parameters."""
+    """Return a message of the library with options in place of parameters."""
 
     def assigned(match: re.Match[str]) -> str:
         value = match[2]
@@ -36,14 +36,14 @@ def in_options(message: str) -> str:
 
     message = _ASSIGNED.sub(assigned, message)
     message = _NAMED.sub(lambda match: flag(match[1]), message)
-    for expression, words in _OTHERS.items():
+    for expression, words in _OTHER_WORDS.items():
         message = re.sub(expression, words, message)
     return message
 
 
 @contextmanager
-def speaking_of_options() -> Iterator[None]:
-    """Let the errors of the library name options."""
+def naming_options() -> Iterator[None]:
+    """Rewrite errors of the library so that they name options."""
     try:
         yield
     except (ValueError, TypeError, ArithmeticError) as error:

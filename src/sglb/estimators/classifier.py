@@ -72,6 +72,7 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
     evals_result_ : evaluation set -> metric -> one value a step.
     learning_rate_, temperature_, shrink_rate_, leaf_method_, loss_ : what "auto" became.
     inverse_temperature_ : the paper's beta, sum of weights / temperature.
+    is_categorical_ : mask of the categorical columns. is_text_ : of those whose levels are text.
 
     Notes
     -----

@@ -59,6 +59,22 @@ class FittedChain(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no
             check_is_fitted(self)
         return self._model
 
+    @property
+    def is_categorical_(self) -> NDArray[np.bool_]:
+        """Mask of the columns that are categorical, (n_features_in_,)."""
+        model = self._fitted()
+        if model.encoding is None:
+            return np.zeros(model.n_columns, dtype=np.bool_)
+        return model.encoding.is_categorical.copy()
+
+    @property
+    def is_text_(self) -> NDArray[np.bool_]:
+        """Mask of the categorical columns whose levels are text and not all numbers."""
+        model = self._fitted()
+        if model.encoding is None:
+            return np.zeros(model.n_columns, dtype=np.bool_)
+        return model.encoding.is_text
+
     def _read(self, X: Any, threads: int) -> Features:
         """Read rows to predict."""
         model = self._fitted()

@@ -241,7 +241,7 @@ def _combinations(
     encoder: Encoder, parts: list[Part], rows: Rows, seed: int, n_threads: int
 ) -> list[tuple[int, ...]]:
     """Choose the columns to combine by the residuals of a short chain on single columns."""
-    some = encoder.some_rows(CHOICE_ROWS)
+    some = encoder.sample_rows(CHOICE_ROWS)
     weight = None if rows.weight is None else rows.weight[some]
     target, loss = _quick_problem(rows, encoder.targets[:, some], some)
     bins = _joined(parts)

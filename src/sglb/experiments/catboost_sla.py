@@ -1,6 +1,6 @@
-"""CatBoost on the synthetic experiment, with the smoothed 0-1 loss as an objective of its own.
+"""CatBoost on the synthetic experiment, with the smoothed 0-1 loss as a custom objective.
 
-It holds the paper's first implementation. Its diffusion temperature is 1 / temperature here. It
+CatBoost has the paper's first implementation. Its diffusion temperature is 1 / temperature here. It
 samples rows for structures only, and on a CPU its Langevin noise reaches leaves only.
 """
 
@@ -12,12 +12,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sglb.experiments.synthetic import BORDERS, DEPTH, RATE, SHRINK_RATE, WIDTH, Curve, Fold
+from sglb.experiments.synthetic import (
+    BORDERS,
+    DEPTH,
+    RATE,
+    SHRINK_RATE,
+    WIDTH,
+    Curve,
+    SyntheticFold,
+)
 from sglb.losses.links import sigmoid
 
 NOT_INSTALLED = 'CatBoost is not installed, its rows are left out: pip install "sglb[paper]"'
 
-# The paper's settings; leaves are one plain gradient step and nothing is added to the algorithm.
+# The paper's settings; leaves are one gradient step, and every addition of CatBoost is off.
 SHARED: Mapping[str, Any] = {
     "depth": DEPTH,
     "border_count": BORDERS,
@@ -45,7 +53,7 @@ METHODS: Mapping[str, Mapping[str, Any]] = {
 
 
 class Objective:
-    """What CatBoost asks of a loss: minus the first and the second derivative of each row."""
+    """The smoothed 0-1 loss for CatBoost: minus the first and second derivative of each row."""
 
     def calc_ders_range(
         self, approxes: NDArray[np.float64], targets: NDArray[np.float64], weights: Any
@@ -57,17 +65,17 @@ class Objective:
 
 
 def installed() -> bool:
-    """Tell whether there is a CatBoost to run."""
+    """Whether CatBoost is installed."""
     return find_spec("catboost") is not None
 
 
-def train(options: Mapping[str, Any], fold: Fold, n_steps: int, seed: int) -> Curve:
-    """Train CatBoost on a fold and judge every step."""
+def train(options: Mapping[str, Any], fold: SyntheticFold, n_steps: int, seed: int) -> Curve:
+    """Train CatBoost on a fold and return its errors after every step."""
     from catboost import CatBoost
 
     settings = {**SHARED, **options, "iterations": n_steps, "random_seed": seed}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it would rather compile the objective
+        warnings.simplefilter("ignore")  # CatBoost warns that the objective is not compiled
         model = CatBoost({**settings, "loss_function": Objective()}).fit(fold.x, fold.y)
     raws, test_raws = (np.stack(list(model.staged_predict(x))) for x in (fold.x, fold.test_x))
     return fold.curve(raws, test_raws)
@@ -75,5 +83,5 @@ def train(options: Mapping[str, Any], fold: Fold, n_steps: int, seed: int) -> Cu
 
 def run_fold(number: int, n_steps: int, seed: int) -> dict[str, Curve]:
     """Train every method on fold `number`."""
-    fold = Fold.draw(number, seed)
-    return {name: train(how, fold, n_steps, seed + number) for name, how in METHODS.items()}
+    fold = SyntheticFold.draw(number, seed)
+    return {name: train(options, fold, n_steps, seed + number) for name, options in METHODS.items()}

@@ -1,4 +1,4 @@
-"""`sglb demo`: Langevin boosting leaves a local optimum, then one real classifier is explained.
+"""`sglb demo`: show Langevin boosting leave a local optimum, then explain a real classifier.
 
 Every number printed is measured in this run.
 """
@@ -24,11 +24,11 @@ from sglb.experiments.page import bar
 from sglb.settings import n_threads
 from sglb.uncertainty import entropy
 
-# From worst to best, as the paper has them.
+# From worst to best, as in the paper.
 EXPECTED_ORDER = ("logistic + GB", "sla + GB", synthetic.REFERENCE)
 # Below this two-sided p-value a difference is called significant.
 SIGNIFICANT = 0.05
-# Share of the test rows that counts as "unsure" when mistakes are looked up among them.
+# Share of the test rows that count as "unsure" when mistakes are counted among them.
 UNSURE = 0.1
 PROBLEM = """\
 Stumps learn y = 1{N(sin(x1 x2 x3), 1) > 0} from 1,000 rows and are tested on 1,000 new ones.
@@ -53,12 +53,12 @@ class Explained:
 
     @property
     def wrong(self) -> NDArray[np.bool_]:
-        """Tell which rows the classifier gets wrong."""
+        """Return the mask of the rows that the classifier gets wrong."""
         return np.asarray(self.chosen != self.y)
 
     @property
     def least_sure(self) -> NDArray[np.intp]:
-        """Return all rows, the one of the largest total uncertainty first."""
+        """Return all rows in decreasing order of total uncertainty."""
         return np.argsort(-self.total, kind="stable")
 
 
@@ -70,7 +70,7 @@ def run(
     seed: int = 0,
     n_jobs: int | None = None,
 ) -> None:
-    """Run both parts, print what they show, and write figures and the model to `folder`."""
+    """Run both parts, print the results, and write figures and the model to `folder`."""
     started = time.perf_counter()
     folder.mkdir(parents=True, exist_ok=True)
     out = Console(markup=False, highlight=False, emoji=False, soft_wrap=True)
@@ -79,7 +79,7 @@ def run(
     result = _measure(n_folds, n_steps, seed, n_threads(n_jobs))
     _show_comparison(out, result, n_folds, n_steps)
     picture = folder / "test_error.png"
-    plots.save(_picture(result, n_folds), picture)
+    plots.save(_error_figure(result, n_folds), picture)
     out.print("\n2. A classifier that knows where it may be wrong", style="bold")
     explained = explain(seed, n_jobs)
     _show_explained(out, explained)
@@ -122,26 +122,29 @@ def _show_comparison(out: Console, result: synthetic.Result, n_folds: int, n_ste
 
 
 def verdict(rows: list[synthetic.Comparison]) -> str:
-    """Say whether the paper's order was found, and which methods differ from SGLB."""
-    found = {row.name: row for row in rows}
-    worst, middle, best = (found[name] for name in EXPECTED_ORDER)
+    """Say whether the paper's order holds, and which methods differ from SGLB."""
+    by_name = {row.name: row for row in rows}
+    worst, middle, best = (by_name[name] for name in EXPECTED_ORDER)
     claim = f"{worst.name} worse than {middle.name} worse than {best.name}"
     if not worst.error > middle.error > best.error:
         return f"The paper's order, {claim}, was NOT found."
     others = [row for row in rows if row.p_value is not None]
-    surely = [row.name for row in others if row.p_value is not None and row.p_value < SIGNIFICANT]
-    not_surely = [row.name for row in others if row.name not in surely]
+    significant = [
+        row.name for row in others if row.p_value is not None and row.p_value < SIGNIFICANT
+    ]
+    not_significant = [row.name for row in others if row.name not in significant]
     return (
         f"The paper's order holds: {claim}.\n"
-        f"SGLB differs significantly from {_listed(surely)}; not from {_listed(not_surely)}."
+        f"SGLB differs significantly from {_join_names(significant)};"
+        f" not from {_join_names(not_significant)}."
     )
 
 
-def _listed(names: list[str]) -> str:
+def _join_names(names: list[str]) -> str:
     return " and ".join(names) or "none"
 
 
-def _picture(result: synthetic.Result, n_folds: int) -> Any:
+def _error_figure(result: synthetic.Result, n_folds: int) -> Any:
     return plots.error_curves(
         result.curves,
         title="Synthetic problem of the paper: test error over steps",
@@ -150,7 +153,7 @@ def _picture(result: synthetic.Result, n_folds: int) -> Any:
 
 
 def explain(seed: int, n_jobs: int | None = None) -> Explained:
-    """Train a classifier on scikit-learn's breast cancer table and ask how sure it is."""
+    """Train a classifier on scikit-learn's breast cancer table and predict unseen rows."""
     bunch = load_breast_cancer()
     labels = np.asarray(bunch.target_names, dtype=np.str_)[bunch.target]
     train, test = train_test_split(
@@ -168,7 +171,7 @@ def explain(seed: int, n_jobs: int | None = None) -> Explained:
 
 
 def _show_explained(out: Console, explained: Explained) -> None:
-    """Print how good the classifier is, what it looks at, and where it is unsure."""
+    """Print the classifier's accuracy, its most important features and its least certain rows."""
     model, y = explained.model, explained.y
     accuracy = accuracy_score(y, explained.chosen)
     loss = log_loss(y, explained.probability, labels=model.classes_)

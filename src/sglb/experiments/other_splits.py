@@ -1,13 +1,13 @@
-"""The parameters that the searches chose, on other splits of the same rows.
+"""Test the parameters that the searches chose on other splits of the same rows.
 
-One split says how the test rows vary, not how the training rows do. Here parameters stay as they
-were chosen, and rows are split anew: seed + 1, seed + 2, ... in place of the search's seed. Splits
-share most of their rows, so that their differences d_1 .. d_K are not independent; the t-test is
-Nadeau and Bengio's (2003), which takes for the variance of their mean
+A single split shows how the test rows vary, not how the training rows do. Here parameters stay as
+they were chosen, and rows are split again: seed + 1, seed + 2, ... instead of the search's seed.
+Splits share most of their rows, so their differences d_1 .. d_K are not independent; the t-test is
+Nadeau and Bengio's (2003), which estimates the variance of their mean by
 
     (1 / K + n_test / n_train) * variance of the d_k.
 
-The parameters were chosen by validation rows some of which are test rows here, for both methods
+The parameters were chosen by validation rows some of which are test rows here, but for both methods
 alike.
 """
 
@@ -32,7 +32,7 @@ OVERLAP = TEST / TRAIN
 
 @dataclass(frozen=True)
 class Rival:
-    """A method's search and the number of the trial that it chose."""
+    """A method's search and the number of its best trial."""
 
     search: Search
     number: int
@@ -40,9 +40,9 @@ class Rival:
 
 @dataclass(frozen=True)
 class Pair:
-    """Both methods on a table, as they were chosen; what they did on other splits is in a folder.
+    """The best trials of two methods on a table; their losses on other splits are in a folder.
 
-    A file a split: the mean test losses of both, NaN for a chain that diverged.
+    Each split has a file with the mean test losses of both, NaN for a chain that diverged.
     """
 
     first: Rival
@@ -50,16 +50,16 @@ class Pair:
 
     @property
     def _folder(self) -> Path:
-        one = self.first.search
+        search = self.first.search
         trials = "-".join(f"{r.search.method}{r.number}" for r in (self.first, self.second))
-        conditions = f"{one.goal}-{one.table}-trees{one.max_trees}-seed{one.seed}"
-        return one.folder / "other_splits" / conditions / trials
+        conditions = f"{search.goal}-{search.table}-trees{search.max_trees}-seed{search.seed}"
+        return search.folder / "other_splits" / conditions / trials
 
     def _file(self, split: int) -> Path:
         return self._folder / f"{split}.json"
 
     def is_done(self, split: int) -> bool:
-        """Tell whether a split's losses are there."""
+        """Whether a split has been run."""
         return self._file(split).is_file()
 
     def losses(self) -> list[tuple[float, float]]:
@@ -68,7 +68,7 @@ class Pair:
         return [(float(a), float(b)) for a, b in (json.loads(f.read_text()) for f in files)]
 
     def run(self, split: int, tables: Path | None = None) -> None:
-        """Fit both to split number 1, 2, ... and test them on it, with rows from `tables`."""
+        """Fit both methods to split number 1, 2, ... and test them, with rows from `tables`."""
         use_tables(tables)
         search = self.first.search
         rows = split_table(search.table, search.seed + split)
@@ -90,36 +90,36 @@ def run(
     n_jobs: int,
     progress: Callable[[int], None] | None = None,
 ) -> None:
-    """Run the splits 1 .. n_splits that are not done, `n_jobs` at a time in processes."""
-    wanted = [(pair, split) for pair in pairs for split in range(1, n_splits + 1)]
-    left = [(pair, split) for pair, split in wanted if not pair.is_done(split)]
+    """Run the splits 1 .. n_splits that are missing, `n_jobs` at a time in processes."""
+    requested = [(pair, split) for pair in pairs for split in range(1, n_splits + 1)]
+    missing = [(pair, split) for pair, split in requested if not pair.is_done(split)]
     tables = data_folder() if n_jobs > 1 else None
     done = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(
-        delayed(pair.run)(split, tables) for pair, split in left
+        delayed(pair.run)(split, tables) for pair, split in missing
     )
-    for count, _ in enumerate(done, start=len(wanted) - len(left) + 1):
+    for count, _ in enumerate(done, start=len(requested) - len(missing) + 1):
         if progress is not None:
             progress(count)
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Mean test losses over splits, how they vary from split to split, their difference (second -
-    first), and how sure it is.
+    """Mean test losses over splits, their standard deviations, their difference (second - first)
+    with its standard error and p-value.
     """
 
     losses: tuple[float, float]
     spreads: tuple[float, float]
     difference: float
     standard_error: float
-    p_value: float  # NaN where all splits differ by the same
+    p_value: float  # NaN if the difference is the same on all splits
     n_better: int  # splits on which the second is better
     n_splits: int
     n_diverged: int  # splits left out
 
 
 def judge(losses: Sequence[tuple[float, float]]) -> Verdict | None:
-    """Compare two methods by their mean test losses on the same splits; None below two."""
+    """Compare two methods by their mean test losses on the same splits; None below two splits."""
     good = [(a, b) for a, b in losses if isfinite(a) and isfinite(b)]
     if len(good) < 2:
         return None

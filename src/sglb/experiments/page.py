@@ -1,4 +1,4 @@
-"""What an experiment says: headings, tables and lines, on a terminal or between marks of a page."""
+"""Report experiments: headings, tables and text, on a terminal or between marks of a page."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -11,7 +11,7 @@ from rich.table import Table
 
 from sglb.files import whole_file
 
-# Characters that the widest table needs.
+# Width of the widest table in characters.
 WIDTH = 130
 
 
@@ -24,7 +24,7 @@ def console() -> Console:
 
 @contextmanager
 def bar(title: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Show a bar with the time left on stderr; yields what tells it the number done."""
+    """Show a progress bar on stderr; yield a function that sets the number of finished parts."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -43,8 +43,8 @@ class _Grid:
 
 
 @dataclass
-class Report:
-    """Parts in the order they were added."""
+class PageReport:
+    """A report: its parts in the order in which they were added."""
 
     parts: list[tuple[str, str] | _Grid] = field(default_factory=list)
 
@@ -60,16 +60,16 @@ class Report:
         """Add a table: first column flush left, the others flush right."""
         wrong = [row for row in rows if len(row) != len(columns)]
         if wrong:
-            raise ValueError(f"{len(columns)} columns do not fit the row {wrong[0]}")
+            raise ValueError(f"a row must have {len(columns)} cells: {wrong[0]}")
         self.parts.append(_Grid(columns, rows))
 
     def print(self, out: Console) -> None:
-        """Write everything to a terminal."""
+        """Print the report to a terminal."""
         for part in self.parts:
             if isinstance(part, _Grid):
                 table = Table(header_style="bold")
-                for place, name in enumerate(part.columns):
-                    table.add_column(name, justify="right" if place else "left")
+                for index, name in enumerate(part.columns):
+                    table.add_column(name, justify="right" if index else "left")
                 for row in part.rows:
                     table.add_row(*(cell.replace("**", "") for cell in row))
                 out.print(table)
@@ -79,7 +79,7 @@ class Report:
                 out.print(part[1])
 
     def markdown(self) -> str:
-        """Return everything as Markdown."""
+        """Return the report as Markdown."""
         lines: list[str] = []
         for part in self.parts:
             if isinstance(part, _Grid):
@@ -99,18 +99,18 @@ def _marks(name: str) -> tuple[str, str]:
 
 
 def check_page(page: Path, name: str) -> str:
-    """Return the text of a page, or reject it before the work if it has no place for `name`."""
+    """Return the text of a page; reject a page without the marks of `name`, before the work."""
     begin, end = _marks(name)
     try:
-        whole = page.read_text(encoding="utf-8")
+        text = page.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise FileNotFoundError(f"{page}: there is no such page to write to") from None
-    if whole.count(begin) != 1 or whole.count(end) != 1 or whole.index(begin) > whole.index(end):
+        raise FileNotFoundError(f"{page}: no such page to write to") from None
+    if text.count(begin) != 1 or text.count(end) != 1 or text.index(begin) > text.index(end):
         raise ValueError(f"{page} has no marks {begin} and {end} to write between")
-    return whole
+    return text
 
 
-def put(page: Path, name: str, text: str) -> None:
+def write_section(page: Path, name: str, text: str) -> None:
     """Write `text` between the marks `<!-- name -->` and `<!-- end of name -->` of a page."""
     begin, end = _marks(name)
     head, rest = check_page(page, name).split(begin)

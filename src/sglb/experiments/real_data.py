@@ -1,4 +1,4 @@
-"""The ten real data sets of the paper: their stored copies, and what the paper measured on them."""
+"""The ten real data sets of the paper: the tables used for them, and the published results."""
 
 import hashlib
 from collections.abc import Sequence
@@ -12,10 +12,10 @@ from sklearn.model_selection import train_test_split
 from sglb.datasets import OPENML, load_table, stored_tables
 
 Goal = Literal["zero-one", "logloss"]
-# SGB-structures draws rows for structures alone, as CatBoost does; its leaves see all rows.
+# SGB-structures samples rows for structures alone, as CatBoost does; its leaves use all rows.
 MethodName = Literal["SGB", "SGB-structures", "SGLB"]
 METHODS: tuple[MethodName, ...] = ("SGB", "SGB-structures", "SGLB")
-# Shares of the rows to learn from, to choose by, to test on.
+# Shares of training, validation and test rows.
 TRAIN, VALID, TEST = 0.65, 0.15, 0.20
 
 
@@ -30,7 +30,7 @@ class Published:
 
 @dataclass(frozen=True)
 class Copy:
-    """A table that stands for a data set of the paper, and how the two differ."""
+    """A table that is used for a data set of the paper, and how the two differ."""
 
     table: str
     deviation: str = ""
@@ -38,7 +38,7 @@ class Copy:
 
 @dataclass(frozen=True)
 class DataSet:
-    """A data set of the paper and the copy of it that is used."""
+    """A data set of the paper and the table that is used for it."""
 
     name: str
     copy: Copy
@@ -49,7 +49,7 @@ class DataSet:
 
     @property
     def table(self) -> str:
-        """Name of the copy."""
+        """Name of the table."""
         return self.copy.table
 
     def published(self, goal: Goal) -> Published:
@@ -92,34 +92,34 @@ DATA_SETS = (
 
 def get_data_sets(names: Sequence[str] | None) -> list[DataSet]:
     """Return the data sets of these names, all of them for None."""
-    known = {one.name: one for one in DATA_SETS}
+    known = {data.name: data for data in DATA_SETS}
     for name in names or ():
         if name not in known:
-            raise ValueError(f"there is no data set {name!r}; the paper has {', '.join(known)}")
+            raise ValueError(f"unknown data set {name!r}; the paper has {', '.join(known)}")
     return [known[name] for name in dict.fromkeys(names)] if names else list(DATA_SETS)
 
 
 def find_tables(data_sets: Sequence[DataSet]) -> tuple[list[DataSet], list[DataSet]]:
-    """Return the data sets with the copies that are to be had, and those without any.
+    """Return the data sets whose table is available, and those without a table.
 
-    A stored table comes first, then OpenML's.
+    A stored table is preferred to OpenML's.
     """
     stored = stored_tables()
-    here, missing = [], []
-    for one in data_sets:
-        fetched = one.fetched or one.copy
-        if one.table in stored:
-            here.append(one)
+    available, missing = [], []
+    for data in data_sets:
+        fetched = data.fetched or data.copy
+        if data.table in stored:
+            available.append(data)
         elif fetched.table in OPENML:
-            here.append(replace(one, copy=fetched))
+            available.append(replace(data, copy=fetched))
         else:
-            missing.append(one)
-    return here, missing
+            missing.append(data)
+    return available, missing
 
 
 @dataclass(frozen=True)
 class Split:
-    """Rows to learn from, to choose parameters and iterations by, and to test on."""
+    """Training rows, validation rows (to choose parameters and iterations) and test rows."""
 
     train: tuple[Any, NDArray[Any]]
     valid: tuple[Any, NDArray[Any]]
@@ -127,7 +127,7 @@ class Split:
 
     @property
     def fingerprint(self) -> str:
-        """Tell rows apart by the shapes of the parts and by the labels in their order."""
+        """Hash of the shapes of the parts and of the labels in their order."""
         digest = hashlib.sha256()
         for X, y in (self.train, self.valid, self.test):
             digest.update(f"{X.num_rows} x {X.column_names}".encode())

@@ -4,9 +4,9 @@ Trial k of a search has parameters and noise that follow from its seed alone,
 
     seed = SHA-256(conditions, k),
 
-so it does not matter who runs it, when, or after how many interruptions. Results are kept in an
-Optuna journal; a process claims the first trial that nobody has, and claims of processes that died
-are free again. What a trial did to each test row is kept if it is the best so far.
+so it does not matter which process runs it, when, or after how many interruptions. Results are kept
+in an Optuna journal; a process claims the first unclaimed trial, and claims of processes that died
+are released. The loss of each test row is kept for a trial that is the best so far.
 """
 
 import hashlib
@@ -65,13 +65,13 @@ class Trial:
 
     @property
     def rank(self) -> tuple[float, int]:
-        """The smallest is best: by score, the first of equals."""
+        """Sort key: smaller scores first, then smaller numbers."""
         return self.score, self.number
 
 
 @dataclass(frozen=True)
 class Search:
-    """One method on one table: all that decides its results, and the folder they are kept in."""
+    """The search of a method on a table: all conditions of its results, and their folder."""
 
     folder: Path
     goal: Goal
@@ -82,7 +82,7 @@ class Search:
 
     @property
     def name(self) -> str:
-        """Everything that decides a trial's result, so that no file mixes conditions."""
+        """All conditions of a trial's result, so that files never mix conditions."""
         conditions = (
             self.goal,
             self.table,
@@ -101,14 +101,14 @@ class Search:
         return self.folder / "test_losses" / self.name / f"{number}.npy"
 
     def study(self) -> "optuna.Study":
-        """Open the search in its journal, which is made if it is not there."""
+        """Open the search in its journal, which is created if necessary."""
         library = _optuna()
         from optuna.storages import JournalStorage
         from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
 
         self.folder.mkdir(parents=True, exist_ok=True)
         journal = str(self.folder / "trials.journal")
-        # Locks by opening a file, which works where links cannot be made too.
+        # This lock opens a file, which works even where links cannot be created.
         backend = JournalFileBackend(journal, lock_obj=JournalFileOpenLock(journal))
         study: optuna.Study = library.create_study(
             storage=JournalStorage(backend),
@@ -119,30 +119,30 @@ class Search:
         return study
 
     def finished(self, n_trials: int) -> list[Trial]:
-        """Return the first `n_trials` trials as far as they are finished, by number."""
-        found: dict[int, Trial] = {}
-        for one in self.study().get_trials(deepcopy=False):
-            number = one.user_attrs.get("number")
-            if one.state.name == "COMPLETE" and number is not None and number < n_trials:
-                assert one.value is not None
-                facts = one.user_attrs
-                found[number] = Trial(
-                    number, facts["parameters"], one.value, facts["n_trees"], facts["seconds"]
+        """Return those of the first `n_trials` trials that are finished, by number."""
+        finished: dict[int, Trial] = {}
+        for frozen in self.study().get_trials(deepcopy=False):
+            number = frozen.user_attrs.get("number")
+            if frozen.state.name == "COMPLETE" and number is not None and number < n_trials:
+                assert frozen.value is not None
+                facts = frozen.user_attrs
+                finished[number] = Trial(
+                    number, facts["parameters"], frozen.value, facts["n_trees"], facts["seconds"]
                 )
-        return [found[number] for number in sorted(found)]
+        return [finished[number] for number in sorted(finished)]
 
     def best(self, n_trials: int) -> Trial | None:
-        """Return the finished trial of the smallest score."""
+        """Return the finished trial with the smallest score."""
         return min(self.finished(n_trials), key=lambda trial: trial.rank, default=None)
 
     def test_losses(self, trial: Trial) -> Floats:
-        """Return the loss of each test row under the model of a trial that was once the best."""
+        """Return the loss of each test row under the model of a trial."""
         path = self._losses_file(trial.number)
         if not path.is_file():
             losses = evaluate(self, trial.number)[1]()
             self._keep(trial.number, losses)
-        kept: Floats = np.load(path, allow_pickle=False)
-        return kept
+        stored: Floats = np.load(path, allow_pickle=False)
+        return stored
 
     def _keep(self, number: int, losses: Floats) -> None:
         path = self._losses_file(number)
@@ -151,7 +151,7 @@ class Search:
             np.save(draft, losses)
 
     def check_rows(self, study: "optuna.Study | None" = None) -> None:
-        """Refuse to go on with other rows than those the search began with."""
+        """Reject rows that differ from those the search began with."""
         study = self.study() if study is None else study
         rows = _split(self.table, self.seed).fingerprint
         if study.user_attrs.setdefault("rows", rows) != rows:
@@ -162,9 +162,9 @@ class Search:
         study.set_user_attr("rows", rows)
 
     def run_next(self, n_trials: int) -> int | None:
-        """Claim and run the first trial that nobody has; return its number, None if none is left.
+        """Claim and run the first unclaimed trial; return its number, None if none is left.
 
-        A trial that is broken off by an error or a signal stays unfinished and is run again.
+        A trial that is interrupted by an error or a signal stays unfinished and is run again.
         """
         study = self.study()
         self.check_rows(study)
@@ -177,8 +177,8 @@ class Search:
         except BaseException:
             study.tell(ticket, state=_optuna().trial.TrialState.FAIL)
             raise
-        ahead = self.best(n_trials)
-        if ahead is None or (trial.score, number) < (ahead.score, ahead.number):
+        best = self.best(n_trials)
+        if best is None or trial.rank < best.rank:
             self._keep(number, losses())
         ticket.set_user_attr("parameters", trial.parameters)
         ticket.set_user_attr("n_trees", trial.n_trees)
@@ -192,12 +192,12 @@ def _owner() -> str:
 
 
 def _is_alive(owner: str) -> bool:
-    """Tell whether a claim's owner may still work on it. This process works on one at a time."""
+    """Whether the owner of a claim may still work on it; this process has no other claims."""
     host, _, process = owner.rpartition(":")
     if owner == _owner():
         return False
     if host != socket.gethostname():
-        return True  # not to be seen from here
+        return True  # a process of another host: unknown
     try:
         os.kill(int(process), 0)
     except ProcessLookupError:
@@ -208,18 +208,18 @@ def _is_alive(owner: str) -> bool:
 
 
 def _claim(study: "optuna.Study", n_trials: int) -> "tuple[optuna.Trial, int] | None":
-    """Claim the first trial that is neither finished nor with a living process.
+    """Claim the first trial that is neither finished nor claimed by a living process.
 
-    Two processes that look at the same moment may claim the same trial. Both find the same result.
+    Two processes may claim the same trial at the same moment. Both get the same result.
     """
     fail = _optuna().trial.TrialState.FAIL
     taken = set()
-    for one in study.get_trials(deepcopy=False):
-        number, state = one.user_attrs.get("number"), one.state.name
+    for frozen in study.get_trials(deepcopy=False):
+        number, state = frozen.user_attrs.get("number"), frozen.state.name
         if number is None or state not in ("COMPLETE", "RUNNING"):
             continue
-        if state == "RUNNING" and not _is_alive(one.user_attrs["owner"]):
-            study.tell(one.number, state=fail, skip_if_finished=True)
+        if state == "RUNNING" and not _is_alive(frozen.user_attrs["owner"]):
+            study.tell(frozen.number, state=fail, skip_if_finished=True)
             continue
         taken.add(number)
     free = next((number for number in range(n_trials) if number not in taken), None)
@@ -246,7 +246,7 @@ def draw(method: MethodName, seed: int) -> dict[str, float]:
     else:
         drawn["l2_regularization"] = trial.suggest_float("l2_regularization", 0.1, 10.0, log=True)
         rows = "subsample" if method == "SGB" else "structure_sample"
-        # Uniform on (0, 1]: what is drawn is from [0, 1).
+        # Uniform on (0, 1], because Optuna draws from [0, 1).
         drawn[rows] = 1.0 - trial.suggest_float("left_out", 0.0, 1.0)
     return drawn
 
@@ -254,26 +254,26 @@ def draw(method: MethodName, seed: int) -> dict[str, float]:
 def make_model(search: Search, number: int) -> SGLBClassifier:
     """Return the estimator of trial `number`, ready to fit."""
     seed = search.seed_of(number)
-    own: dict[str, Any] = {"l2_regularization": 0.0, "structure_sample": 1.0}
-    own |= draw(search.method, seed)
+    parameters: dict[str, Any] = {"l2_regularization": 0.0, "structure_sample": 1.0}
+    parameters |= draw(search.method, seed)
     return SGLBClassifier(
         loss=Sla(WIDTH) if search.goal == "zero-one" else "logistic",
         sampler=SAMPLER[search.method],
         n_estimators=search.max_trees,
-        # Never stops before the last tree, but takes the best iterate.
+        # Runs to the last tree, then returns to the best iterate.
         early_stopping_rounds=search.max_trees,
         max_bins=BORDERS + 1,
         leaf_method="gradient",
         init="zero",
         random_state=seed,
         n_jobs=1,
-        **own,
+        **parameters,
     )
 
 
 def use_tables(folder: Path | None) -> None:
-    """Make `folder`, if given, the one that tables are read from: a process that is older than an
-    order may have been told another one.
+    """Read tables from `folder` unless it is None: a worker process may have been started with
+    another folder.
     """
     if folder is not None:
         os.environ["SGLB_DATA"] = str(folder.resolve())
@@ -285,12 +285,12 @@ def _split(table: str, seed: int) -> Split:
 
 @cache
 def _split_in(folder: Path | None, table: str, seed: int) -> Split:
-    """Read a table once for all trials, but again if the tables are in another folder now."""
+    """Read a table once for all trials, and again if the folder has changed."""
     return split_table(table, seed)
 
 
 def fit(search: Search, number: int, split: Split) -> SGLBClassifier:
-    """Fit the model of trial `number` to a split; its best iterate is that of the valid rows."""
+    """Fit the model of trial `number` to a split; validation rows choose its best iterate."""
     model = make_model(search, number)
     return model.fit(*split.train, eval_set=[split.valid], eval_metric=METRIC[search.goal])
 
@@ -303,7 +303,7 @@ def evaluate(search: Search, number: int) -> tuple[Trial, Callable[[], Floats]]:
     try:
         model = fit(search, number, split)
     except ChainDiverged:
-        # A draw that does not work is a result, only not one to choose.
+        # Parameters that diverge are a result, too, but never the best.
         return Trial(number, parameters, float("inf"), 0, 0.0), lambda: np.full(0, np.inf)
     assert model.best_score_ is not None
     assert model.best_iteration_ is not None
@@ -313,9 +313,9 @@ def evaluate(search: Search, number: int) -> tuple[Trial, Callable[[], Floats]]:
 
 
 def row_losses(model: SGLBClassifier, goal: Goal, X: Any, y: NDArray[Any]) -> Floats:
-    """Return 0-1 losses or minus log probabilities of the labels."""
+    """Return the 0-1 loss or minus the log probability of each label."""
     if goal == "zero-one":
         return np.asarray(model.predict(X) != y, dtype=np.float64)
-    place = np.searchsorted(model.classes_, y)
-    probability = model.predict_proba(X)[np.arange(len(y)), place]
+    column = np.searchsorted(model.classes_, y)
+    probability = model.predict_proba(X)[np.arange(len(y)), column]
     return -np.log(np.maximum(probability, np.finfo(np.float64).eps))

@@ -1,13 +1,13 @@
-"""The paper's synthetic experiment: stumps, the 0-1 loss, and who gets out of a local optimum.
+"""The paper's synthetic experiment: stumps, the 0-1 loss, and which methods leave local optima.
 
 Each fold draws new rows of `datasets.synthetic` for training and for testing. A method is a loss
-and a sampler; what is kept of it is, after each step k, its test 0-1 error and what it was meant to
-bring down, the smoothed 0-1 loss of the training rows:
+and a sampler. Recorded after each step k are its test 0-1 error and its objective, the smoothed 0-1
+loss of the training rows:
 
     error_k    = mean over test rows of 1{(2 y - 1) f_k(x) <= 0}
     training_k = mean over training rows of 1 - s((2 y - 1) f_k(x) / width)
 
-Methods meet on the same folds, so they are compared by the paired two-sided t-test.
+All methods use the same folds, so they are compared by the paired two-sided t-test.
 """
 
 import time
@@ -39,8 +39,8 @@ from sglb.training_set import TrainingSet
 Floats = NDArray[np.float64]
 RawScores = Sequence[Floats] | Floats
 
-# All steps at once are arrays of megabytes, which the system maps anew each time; that takes longer
-# than the arithmetic. So many are a quarter of a megabyte.
+# Arrays of all steps would be megabytes, which the system maps anew each time; that takes longer
+# than the arithmetic. Arrays of this many steps are a quarter of a megabyte.
 STEPS_AT_ONCE = 32
 TRAIN_ROWS = TEST_ROWS = 1000
 # As the paper states them: depth 1, five borders a feature, learning rate, width of sla, gamma, the
@@ -53,7 +53,7 @@ TEMPERATURE, LITERAL_TEMPERATURE = 1e-3, 1.0
 
 @dataclass(frozen=True)
 class Method:
-    """A row of the table. `structure` moves what the structure search sees, if given, so that
+    """A row of the table. `structure`, if not None, is the sampler of the structure search, so that
     noise or sampling can be kept out of the structures or out of the leaves.
     """
 
@@ -92,13 +92,13 @@ VARIANTS = (
     Method("sla + SGB, structure rows only", Sla(WIDTH), Plain(RATE), Stochastic(RATE, SUBSAMPLE)),
     sglb("sla + SGLB, subsample 0.5", TEMPERATURE, subsample=SUBSAMPLE),
 )
-# From where to where the long chains cool down, temperature and gamma: chosen among fifteen ways on
-# eight folds of seed 7.
+# First and last temperature and gamma of the long chains that cool down: chosen among fifteen pairs
+# on eight folds of seed 7.
 COOLING = (0.3, 0.01), (1e-2, 1e-6)
 
 
 def long_methods(n_steps: int) -> tuple[Method, ...]:
-    """Return who is to reach the lowest training loss in so many steps."""
+    """Return the methods that compete for the lowest training loss after `n_steps` steps."""
     return (
         *METHODS[1:],
         Method("sla + SGLB, cooled", Sla(WIDTH), Annealed(RATE, *COOLING, n_steps)),
@@ -124,7 +124,7 @@ class OwnSearch(Shard):
 
 
 class _Raws(BaseCallback):
-    """Keeps the raw scores of the training rows after each step, or after some."""
+    """Keeps the raw scores of the training rows after each step, or after those of `numbers`."""
 
     def __init__(self, numbers: Collection[int] | None = None) -> None:
         self.numbers = None if numbers is None else frozenset(numbers)
@@ -145,8 +145,8 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Fold:
-    """Rows to train on and rows to test on."""
+class SyntheticFold:
+    """Training rows and test rows."""
 
     x: Floats
     y: Floats
@@ -154,26 +154,30 @@ class Fold:
     test_y: Floats
 
     @classmethod
-    def draw(cls, number: int, seed: int) -> "Fold":
+    def draw(cls, number: int, seed: int) -> "SyntheticFold":
         """Draw fold `number` of the experiment with this seed."""
         x, label = synthetic(TRAIN_ROWS + TEST_ROWS, [seed, number])
         y = label.astype(np.float64)
         return cls(x[:TRAIN_ROWS], y[:TRAIN_ROWS], x[TRAIN_ROWS:], y[TRAIN_ROWS:])
 
     def curve(self, raws: RawScores, test_raws: RawScores) -> Curve:
-        """Judge the raw scores (n_rows,) of each step of both sets of rows."""
+        """Return the errors of raw scores (n_rows,) after each step, of training and test rows."""
         wrong, test_side = 1.0 - 2.0 * self.y, 2.0 * self.test_y - 1.0
         training, error = np.empty(len(raws)), np.empty(len(test_raws))
         for first in range(0, len(raws), STEPS_AT_ONCE):
-            some = slice(first, first + STEPS_AT_ONCE)
+            steps = slice(first, first + STEPS_AT_ONCE)
             with np.errstate(over="ignore"):
-                training[some] = sigmoid(wrong * np.asarray(raws[some]) / WIDTH).mean(axis=1)
-            error[some] = (test_side * np.asarray(test_raws[some]) <= 0.0).mean(axis=1)
+                training[steps] = sigmoid(wrong * np.asarray(raws[steps]) / WIDTH).mean(axis=1)
+            error[steps] = (test_side * np.asarray(test_raws[steps]) <= 0.0).mean(axis=1)
         return Curve(error, training)
 
 
 def train(
-    method: Method, fold: Fold, n_steps: int, seed: int, numbers: Sequence[int] | None = None
+    method: Method,
+    fold: SyntheticFold,
+    n_steps: int,
+    seed: int,
+    numbers: Sequence[int] | None = None,
 ) -> Curve:
     """Run the chain of a method on a fold; judge every step, or those of the rising `numbers`."""
     bins = Bins.fit(fold.x, BORDERS + 1, seed=seed)
@@ -203,13 +207,13 @@ def run_fold(
     numbers: Sequence[int] | None = None,
 ) -> dict[str, Curve]:
     """Train every method on fold `number`; `numbers` as for `train`."""
-    fold, chain_seed = Fold.draw(number, seed), draw_seed(seed + number)
+    fold, chain_seed = SyntheticFold.draw(number, seed), draw_seed(seed + number)
     return {method.name: train(method, fold, n_steps, chain_seed, numbers) for method in methods}
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """One method beside the reference: mean and standard error of its last error, its p-value,
+    """A method compared with the reference: mean and standard error of its last error, its p-value,
     the error of its best step on the test rows and its last loss on the training rows.
     """
 
@@ -223,8 +227,8 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Result:
-    """Test errors and training losses (n_folds, n_steps) of each method, the seconds they took;
-    n_steps is the number of steps that were judged.
+    """Test errors and training losses (n_folds, n_steps) of each method, and the seconds taken;
+    n_steps is the number of steps that were recorded.
     """
 
     curves: dict[str, Floats]
@@ -233,7 +237,7 @@ class Result:
 
     @property
     def n_steps(self) -> int:
-        """Steps of each chain that were judged."""
+        """Number of steps of each chain that were recorded."""
         return int(next(iter(self.curves.values())).shape[1])
 
     def compare(self, reference: str = REFERENCE) -> list[Comparison]:
@@ -262,10 +266,10 @@ def standard_error(values: Floats) -> float:
 
 
 def paired_p_value(a: Floats, b: Floats, overlap: float = 0.0) -> float:
-    """Return the two-sided p-value of the paired t-test; 1 where nothing differs, NaN where all
-    differ by the same.
+    """Return the two-sided p-value of the paired t-test; 1 if no pair differs, NaN if all differ by
+    the same amount.
 
-    With `overlap` the variance of the mean difference is (1 / n + overlap) times that of one.
+    With `overlap` the variance of the mean is (1 / n + overlap) times that of a difference.
     """
     difference = a - b
     if a.size < 2 or np.ptp(difference) <= 1e-12 * max(1.0, float(np.abs(difference).max())):
@@ -286,9 +290,9 @@ def run(
     progress: Callable[[int], None] | None = None,
     numbers: Sequence[int] | None = None,
 ) -> Result:
-    """Run all folds, `n_jobs` at a time in processes; `progress` hears the number done.
+    """Run all folds, `n_jobs` at a time in processes; `progress` is called with the number done.
 
-    With `numbers` the curves have those steps only.
+    With `numbers` the curves have only those steps.
     """
     job = partial(run_fold, n_steps=n_steps, seed=seed, methods=methods, numbers=numbers)
     return over_folds(job, n_folds, n_jobs, progress)
@@ -300,7 +304,7 @@ def over_folds(
     n_jobs: int,
     progress: Callable[[int], None] | None = None,
 ) -> Result:
-    """Collect what `job` makes of each fold."""
+    """Collect the curves that `job` returns for each fold."""
     started = time.perf_counter()
     # A fit of this size gains nothing from threads: whole folds go to processes instead.
     folds = Parallel(n_jobs=n_jobs, return_as="generator")(
@@ -313,7 +317,7 @@ def over_folds(
         if progress is not None:
             progress(done)
     return Result(
-        {name: np.stack([one.error for one in each]) for name, each in curves.items()},
+        {name: np.stack([c.error for c in per_fold]) for name, per_fold in curves.items()},
         time.perf_counter() - started,
-        {name: np.stack([one.training for one in each]) for name, each in curves.items()},
+        {name: np.stack([c.training for c in per_fold]) for name, per_fold in curves.items()},
     )

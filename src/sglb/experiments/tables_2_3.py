@@ -1,12 +1,13 @@
 """`sglb paper zero-one` and `sglb paper logloss`: SGB against SGLB on real data, Tables 2 and 3.
 
-Both methods are tuned by random search (`search`) on the validation rows, and the model chosen is
+Both methods are tuned by random search (`search`) on the validation rows, and the best models are
 tested. The difference is judged by the two-tailed paired t-test on the losses of the test rows, and
-if wanted by that on mean losses over other splits (`other_splits`).
+optionally by that on mean losses over other splits (`other_splits`).
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -15,17 +16,18 @@ from sklearn.utils.parallel import Parallel, delayed
 from sglb.datasets import data_folder, stored_tables
 from sglb.experiments import other_splits
 from sglb.experiments.other_splits import Pair, Rival, Verdict, judge
-from sglb.experiments.page import Report, bar, check_page, console, put
+from sglb.experiments.page import PageReport, bar, check_page, console, write_section
 from sglb.experiments.real_data import DataSet, Goal, MethodName, find_tables, get_data_sets
 from sglb.experiments.search import Search, Trial, use_tables
 from sglb.experiments.synthetic import paired_p_value
+from sglb.settings import n_threads
 
 SIGNIFICANT = 0.05
 
 
 @dataclass(frozen=True)
-class Order:
-    """What to search, how long, and where to keep it."""
+class TuningOptions:
+    """What to search, how long, and the folder of the results; `n_jobs` None is one per core."""
 
     goal: Goal
     folder: Path
@@ -33,18 +35,23 @@ class Order:
     data_sets: Sequence[str] | None = None
     max_trees: int = 1000
     seed: int = 0
-    n_jobs: int = 1
-    n_splits: int = 0  # to test the chosen models on, beside the one they were chosen on
+    n_jobs: int | None = 1
+    n_splits: int = 0  # to test the chosen models on, besides the split of the search
     rival: MethodName = "SGB"
+
+    @cached_property
+    def n_processes(self) -> int:
+        """Number of processes."""
+        return n_threads(self.n_jobs)
 
     @property
     def methods(self) -> tuple[MethodName, MethodName]:
-        """The two to compare."""
+        """The two methods to compare."""
         return self.rival, "SGLB"
 
     @property
     def mark(self) -> str:
-        """Place of the table in a page."""
+        """Name of the table's section in a page."""
         return self.goal if self.rival == "SGB" else f"{self.goal} {self.rival}"
 
     def search(self, data: DataSet, method: MethodName) -> Search:
@@ -53,67 +60,69 @@ class Order:
 
 
 @dataclass(frozen=True)
-class Row:
-    """What was measured on a data set: the mean test losses, p-value, trials done."""
+class DataSetResult:
+    """The results on a data set: mean test losses, p-value, number of trials."""
 
     data: DataSet
     test: tuple[float, float]
     p_value: float
     n_trials: int
     seconds: float
-    verdict: Verdict | None = None  # of other splits
+    verdict: Verdict | None = None  # on other splits
 
 
-def run(order: Order, write: Path | None = None, *, only_report: bool = False) -> None:
-    """Run what is missing, or nothing; then print the table and put it into a page."""
-    if order.n_splits == 1:
-        raise ValueError("one more split tells nothing about their differences: take 2 or more")
-    data_sets, missing = find_tables(get_data_sets(order.data_sets))
-    if missing and (order.data_sets or not data_sets):
-        one, there = missing[0], ", ".join(stored_tables()) or "nothing"
+def run(options: TuningOptions, write: Path | None = None, *, only_report: bool = False) -> None:
+    """Run missing trials unless `only_report`, then print the table and write it to a page."""
+    if options.n_splits == 1:
+        raise ValueError("the variance between splits needs at least 2 of them: --splits 2 or more")
+    data_sets, missing = find_tables(get_data_sets(options.data_sets))
+    if missing and (options.data_sets or not data_sets):
+        first, stored = missing[0], ", ".join(stored_tables()) or "none"
         raise ValueError(
-            f"data set {one.name!r} needs the table {one.table}.parquet, which is not in the"
-            f" folder that SGLB_DATA names, nor on OpenML; there: {there}"
+            f"data set {first.name!r} needs the table {first.table}.parquet, which is neither in"
+            f" the folder that SGLB_DATA names nor on OpenML; stored tables: {stored}"
         )
     if write is not None:
-        check_page(write, order.mark)
+        check_page(write, options.mark)
     out = console()
     if not only_report:
-        search(order, data_sets)
-        split_again(order, data_sets)
-    rows = [row for row in (measure(order, data) for data in data_sets) if row is not None]
-    report = make_report(order, rows)
+        search(options, data_sets)
+        split_again(options, data_sets)
+    rows = [row for row in (measure(options, data) for data in data_sets) if row is not None]
+    report = make_report(options, rows)
     if not rows:
-        report.text(f"There are no trials of {' and '.join(order.methods)} in {order.folder} yet.")
-    for one in missing:
-        report.text(f"{one.name}: left out, there is no table {one.table}.")
+        report.text(
+            f"There are no trials of {' and '.join(options.methods)} in {options.folder} yet."
+        )
+    for data in missing:
+        report.text(f"{data.name}: left out, there is no table {data.table}.")
     report.print(out)
-    out.print(f"\nTrials are kept in {order.folder}; more --trials go on from there.")
+    out.print(f"\nTrials are kept in {options.folder}; more --trials go on from there.")
     if write is not None:
-        put(write, order.mark, report.markdown())
+        write_section(write, options.mark, report.markdown())
         out.print(f"The table is in {write}.")
 
 
-def search(order: Order, data_sets: Sequence[DataSet]) -> None:
-    """Run all trials that are not there yet, `n_jobs` at a time in processes."""
-    searches = [order.search(data, method) for data in data_sets for method in order.methods]
-    # Two processes may have run the same trial at the same moment, so another stayed undone. Trials
-    # that other commands are at work on are left to them.
-    while _search_round(order, searches):
+def search(options: TuningOptions, data_sets: Sequence[DataSet]) -> None:
+    """Run all missing trials, `n_jobs` at a time in processes."""
+    searches = [options.search(data, method) for data in data_sets for method in options.methods]
+    # Two processes may have run the same trial at the same moment and left another undone. Trials
+    # that other commands are running are left to them.
+    while _search_round(options, searches):
         pass
 
 
-def _search_round(order: Order, searches: Sequence[Search]) -> bool:
-    """Run as many trials of each search as are missing; tell whether there was any to run."""
-    left = [(one, order.n_trials - len(one.finished(order.n_trials))) for one in searches]
-    jobs = [one for one, count in left for _ in range(count)]
+def _search_round(options: TuningOptions, searches: Sequence[Search]) -> bool:
+    """Run the missing trials of each search; return whether any trial was run."""
+    n_missing = [options.n_trials - len(s.finished(options.n_trials)) for s in searches]
+    jobs = [s for s, count in zip(searches, n_missing, strict=True) for _ in range(count)]
     if not jobs:
         return False
-    folder = data_folder() if order.n_jobs > 1 else None
+    folder = data_folder() if options.n_processes > 1 else None
     numbers = []
-    with bar(f"trials of {order.goal}", len(jobs)) as progress:
-        done = Parallel(n_jobs=order.n_jobs, return_as="generator_unordered")(
-            delayed(_run_next)(one, order.n_trials, folder) for one in jobs
+    with bar(f"trials of {options.goal}", len(jobs)) as progress:
+        done = Parallel(n_jobs=options.n_processes, return_as="generator_unordered")(
+            delayed(_run_next)(job, options.n_trials, folder) for job in jobs
         )
         for count, number in enumerate(done, start=1):
             numbers.append(number)
@@ -121,110 +130,114 @@ def _search_round(order: Order, searches: Sequence[Search]) -> bool:
     return any(number is not None for number in numbers)
 
 
-def _run_next(one: Search, n_trials: int, folder: Path | None) -> int | None:
+def _run_next(search: Search, n_trials: int, folder: Path | None) -> int | None:
     use_tables(folder)
-    return one.run_next(n_trials)
+    return search.run_next(n_trials)
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The best trial of a method, and the trials it was chosen from."""
+    """The best trial of a method, and the trials that it was chosen from."""
 
     search: Search
     best: Trial
     trials: Sequence[Trial]
 
 
-def choose(order: Order, data: DataSet) -> tuple[Choice, Choice] | None:
-    """Return what each method chose; None before both have a trial that worked.
+def choose(options: TuningOptions, data: DataSet) -> tuple[Choice, Choice] | None:
+    """Return the best trial of each method; None before both have a trial that worked.
 
-    Where one method has more trials than the other, both choose from as many.
+    Both choose from the same number of trials, that of the method with fewer.
     """
-    searches = [order.search(data, method) for method in order.methods]
-    finished = [one.finished(order.n_trials) for one in searches]
+    searches = [options.search(data, method) for method in options.methods]
+    finished = [search.finished(options.n_trials) for search in searches]
     done = min(len(trials) for trials in finished)
     choices = []
-    for one, trials in zip(searches, finished, strict=True):
+    for search, trials in zip(searches, finished, strict=True):
         best = min(trials[:done], key=lambda trial: trial.rank, default=None)
         if best is None or not np.isfinite(best.score):
             return None
-        choices.append(Choice(one, best, trials[:done]))
+        choices.append(Choice(search, best, trials[:done]))
     first, second = choices
     return first, second
 
 
 def _pair(choices: tuple[Choice, Choice]) -> Pair:
-    first, second = (Rival(one.search, one.best.number) for one in choices)
+    first, second = (Rival(choice.search, choice.best.number) for choice in choices)
     return Pair(first, second)
 
 
-def split_again(order: Order, data_sets: Sequence[DataSet]) -> None:
-    """Fit and test what was chosen on as many other splits as are ordered."""
-    if not order.n_splits:
+def split_again(options: TuningOptions, data_sets: Sequence[DataSet]) -> None:
+    """Fit and test the best trials on `n_splits` other splits."""
+    if not options.n_splits:
         return
-    chosen = [choices for data in data_sets if (choices := choose(order, data)) is not None]
+    chosen = [choices for data in data_sets if (choices := choose(options, data)) is not None]
     for choices in chosen:
-        for one in choices:
-            one.search.check_rows()
-    with bar(f"other splits of {order.goal}", len(chosen) * order.n_splits) as progress:
-        other_splits.run(list(map(_pair, chosen)), order.n_splits, order.n_jobs, progress)
+        for choice in choices:
+            choice.search.check_rows()
+    with bar(f"other splits of {options.goal}", len(chosen) * options.n_splits) as progress:
+        other_splits.run(list(map(_pair, chosen)), options.n_splits, options.n_processes, progress)
 
 
-def measure(order: Order, data: DataSet) -> Row | None:
-    """Test the model that each method chose; None before both have a trial that worked."""
-    choices = choose(order, data)
+def measure(options: TuningOptions, data: DataSet) -> DataSetResult | None:
+    """Test the best model of each method; None before both have a trial that worked."""
+    choices = choose(options, data)
     if choices is None:
         return None
-    first, second = (one.search.test_losses(one.best) for one in choices)
+    first, second = (choice.search.test_losses(choice.best) for choice in choices)
     means = float(first.mean()), float(second.mean())
-    seconds = sum(trial.seconds for one in choices for trial in one.trials)
+    seconds = sum(trial.seconds for choice in choices for trial in choice.trials)
     verdict = judge(_pair(choices).losses())
     n_trials = len(choices[0].trials)
-    return Row(data, means, paired_p_value(first, second), n_trials, seconds, verdict)
+    return DataSetResult(data, means, paired_p_value(first, second), n_trials, seconds, verdict)
 
 
-def make_report(order: Order, rows: Sequence[Row]) -> Report:
-    """Lay out the measured rows beside the published ones."""
-    percent = order.goal == "zero-one"
-    report = Report()
+def make_report(options: TuningOptions, rows: Sequence[DataSetResult]) -> PageReport:
+    """Return the report of the results beside the published ones."""
+    percent = options.goal == "zero-one"
+    report = PageReport()
     title = "Table 2: test 0-1 error in %" if percent else "Table 3: test log loss"
-    report.heading(f"{title}, tuned {order.rival} against tuned SGLB")
-    here = [f"here {order.rival}", "SGLB", "p-value"]
+    report.heading(f"{title}, tuned {options.rival} against tuned SGLB")
+    measured = [f"here {options.rival}", "SGLB", "p-value"]
     report.table(
-        ["", "published SGB", "SGLB", "p-value", *here, "trials", "min"],
-        [_cells(row, order.goal) for row in rows],
+        ["", "published SGB", "SGLB", "p-value", *measured, "trials", "min"],
+        [_cells(row, options.goal) for row in rows],
     )
-    counts = sorted({row.n_trials for row in rows}) or [order.n_trials]
+    counts = sorted({row.n_trials for row in rows}) or [options.n_trials]
     trials = " to ".join(f"{count}" for count in dict.fromkeys((counts[0], counts[-1])))
     report.text(
-        f"{trials} trials of random search a method, at most {order.max_trees:,} trees,"
-        f" best iteration and best trial by the validation rows, seed {order.seed}."
+        f"{trials} trials of random search a method, at most {options.max_trees:,} trees,"
+        f" best iteration and best trial by the validation rows, seed {options.seed}."
         f" Bold: better than the other with a p-value below {SIGNIFICANT}."
         " p-value: two-tailed paired t-test over the test rows. min: minutes of fitting, one"
         " thread, both methods."
     )
-    same = [row.data.name for row in rows if not row.data.copy.deviation]
-    if same:
-        report.text(f"{', '.join(same)}: the rows and columns of the paper.")
+    unchanged = [row.data.name for row in rows if not row.data.copy.deviation]
+    if unchanged:
+        report.text(f"{', '.join(unchanged)}: the rows and columns of the paper.")
     for row in rows:
-        if row.n_trials < order.n_trials:
-            report.text(f"{row.data.name}: only {row.n_trials} of {order.n_trials} trials so far.")
+        if row.n_trials < options.n_trials:
+            report.text(
+                f"{row.data.name}: only {row.n_trials} of {options.n_trials} trials so far."
+            )
         deviation = row.data.copy.deviation
         if deviation:
             report.text(f"{row.data.name} ({row.data.paper} in the paper): {deviation}.")
     judged = [(row, row.verdict) for row in rows if row.verdict is not None]
     if judged:
-        _other_splits(report, order, judged)
+        _other_splits(report, options, judged)
     return report
 
 
-def _other_splits(report: Report, order: Order, judged: Sequence[tuple[Row, Verdict]]) -> None:
+def _other_splits(
+    report: PageReport, options: TuningOptions, judged: Sequence[tuple[DataSetResult, Verdict]]
+) -> None:
     report.heading("The same parameters on other splits")
-    scale, digits = _units(order.goal)
+    scale, digits = _units(options.goal)
     cells = []
     for row, verdict in judged:
-        published = row.data.published(order.goal)
-        means = _means(verdict.losses, verdict.p_value, order.goal)
+        published = row.data.published(options.goal)
+        means = _means(verdict.losses, verdict.p_value, options.goal)
         cells.append(
             [
                 row.data.name,
@@ -240,8 +253,8 @@ def _other_splits(report: Report, order: Order, judged: Sequence[tuple[Row, Verd
                 f"{verdict.n_better} of {verdict.n_splits}",
             ]
         )
-    columns = [f"SGLB - {order.rival}", "± s.e.", "p-value", "SGLB better on"]
-    report.table(["", "published SGB", "SGLB", f"here {order.rival}", "SGLB", *columns], cells)
+    columns = [f"SGLB - {options.rival}", "± s.e.", "p-value", "SGLB better on"]
+    report.table(["", "published SGB", "SGLB", f"here {options.rival}", "SGLB", *columns], cells)
     report.text(
         "Mean and standard deviation over splits, fitted anew with the parameters chosen above,"
         " which saw some of these test rows as validation rows, for both methods alike; iterations"
@@ -254,12 +267,12 @@ def _other_splits(report: Report, order: Order, judged: Sequence[tuple[Row, Verd
 
 
 def _units(goal: Goal) -> tuple[float, int]:
-    """Return the factor and the digits that losses are printed with."""
+    """Return the factor and the number of digits of printed losses."""
     return (100.0, 2) if goal == "zero-one" else (1.0, 4)
 
 
 def _means(losses: tuple[float, float], p_value: float, goal: Goal) -> list[str]:
-    """Print two mean losses, the better one bold if it is significantly so."""
+    """Format two mean losses, the better one bold if the difference is significant."""
     scale, digits = _units(goal)
     cells = [f"{scale * value:.{digits}f}" for value in losses]
     if p_value < SIGNIFICANT:
@@ -268,7 +281,7 @@ def _means(losses: tuple[float, float], p_value: float, goal: Goal) -> list[str]
     return cells
 
 
-def _cells(row: Row, goal: Goal) -> list[str]:
+def _cells(row: DataSetResult, goal: Goal) -> list[str]:
     published = row.data.published(goal)
     return [
         row.data.name,

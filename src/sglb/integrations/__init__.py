@@ -1,6 +1,6 @@
 """Callbacks for other libraries, which are imported when a callback is made.
 
-They stand on the public names of sglb alone, as a callback of yours would.
+They use public names of sglb only, as a user's callback would.
 """
 
 from sglb.integrations.mlflow import MLflowLogging

@@ -1,27 +1,24 @@
-"""MLflow: parameters, scores and the reason of an early end, logged to the active run."""
+"""Log parameters, scores and the reason of an early stop to MLflow's active run."""
 
 import re
 from typing import Any
 
 from sglb import BaseCallback, StepInfo, Stop
+from sglb.integrations.requirement import required_by
 
 
 class MLflowLogging(BaseCallback):
     """Logs a chain to the active MLflow run, or to a new one if none is active.
 
-    At the start the parameters, "auto" resolved; at the first, every `every`-th and the last step
-    `training-loss` and `<set>-<metric>` of all evaluation sets; at the end, if the chain stopped
-    early, the reason as the tag `stopped`. `prefix` stands before each of these names: a run that
-    holds several fits needs one for each, because MLflow does not let parameters change.
+    At the start it logs the parameters, "auto" resolved; at the first, every `every`-th and the
+    last step `training-loss` and `<set>-<metric>` of all evaluation sets; at the end, if the chain
+    stopped early, the reason as the tag `stopped`. `prefix` is put before each of these names: in a
+    run of several fits each needs its own, because MLflow does not let parameters change.
     """
 
     def __init__(self, every: int = 10, prefix: str = "") -> None:
-        try:
+        with required_by("MLflowLogging", "mlflow"):
             import mlflow
-        except ModuleNotFoundError as error:
-            raise ImportError(
-                'MLflowLogging needs mlflow: pip install "sglb[integrations]"'
-            ) from error
         if every < 1:
             raise ValueError(f"every={every!r} is not allowed; use a whole number >= 1")
         self.every = every
@@ -44,7 +41,7 @@ class MLflowLogging(BaseCallback):
         return None
 
     def finish(self, info: StepInfo) -> None:
-        """Log the last step, and why it is the last."""
+        """Log the last step, and why the chain stopped."""
         if info.step != self._logged:
             self._log(info)
         if info.stop is not None:
@@ -62,5 +59,5 @@ class MLflowLogging(BaseCallback):
 
 
 def _allowed(name: str) -> str:
-    """Return a name that MLflow takes: a function of the user's may be called <lambda>."""
+    """Return a name that MLflow accepts: a user's function may be called <lambda>."""
     return re.sub(r"[^\w\-. /]", "_", name)

@@ -1,15 +1,16 @@
-"""Optuna: trials that fall behind are ended before their last step."""
+"""Prune Optuna trials that fall behind, before their last step."""
 
 from typing import TYPE_CHECKING
 
 from sglb import BaseCallback, StepInfo, Stop
+from sglb.integrations.requirement import required_by
 
 if TYPE_CHECKING:
     from optuna import Trial
 
 
 class OptunaPruning(BaseCallback):
-    """Reports a score to an Optuna trial after each step, and ends the trial if Optuna wants it.
+    """Reports a score to an Optuna trial after each step, and ends the trial if Optuna prunes it.
 
     The score is that of `metric` on the evaluation set `set`, by default what early stopping
     watches: the first metric on the last set. A trial that is pruned raises `optuna.TrialPruned`,
@@ -20,12 +21,8 @@ class OptunaPruning(BaseCallback):
     def __init__(
         self, trial: "Trial", metric: str | None = None, set: str | None = None, every: int = 1
     ) -> None:
-        try:
+        with required_by("OptunaPruning", "optuna"):
             from optuna import TrialPruned
-        except ModuleNotFoundError as error:
-            raise ImportError(
-                'OptunaPruning needs optuna: pip install "sglb[integrations]"'
-            ) from error
         if every < 1:
             raise ValueError(f"every={every!r} is not allowed; use a whole number >= 1")
         self.trial = trial
@@ -36,7 +33,7 @@ class OptunaPruning(BaseCallback):
         self._watched = ("", "")
 
     def start(self, info: StepInfo) -> None:
-        """Find the score to report, and reject a study that would prune the better trials."""
+        """Choose the score to report; reject a study that would prune the better trials."""
         evaluation = info.evaluation
         if evaluation is None:
             raise ValueError(
@@ -48,7 +45,7 @@ class OptunaPruning(BaseCallback):
             name = self.set
             if name not in evaluation.sets:
                 allowed = ", ".join(evaluation.sets)
-                raise ValueError(f"set={name!r} is not an evaluation set; there are: {allowed}")
+                raise ValueError(f"set={name!r} is not an evaluation set; allowed: {allowed}")
         if self.metric is not None:
             metrics = {metric.name: metric for metric in evaluation.metrics}
             if self.metric not in metrics:
@@ -59,21 +56,21 @@ class OptunaPruning(BaseCallback):
         self._check_direction(metric.name, "maximize" if metric.greater_is_better else "minimize")
         self._watched = name, metric.name
 
-    def _check_direction(self, metric: str, wanted: str) -> None:
+    def _check_direction(self, metric: str, expected: str) -> None:
         study = getattr(self.trial, "study", None)  # a FixedTrial has none, and prunes nothing
         if study is None:
             return
         directions = [direction.name.lower() for direction in study.directions]
         if len(directions) > 1:
             raise ValueError(
-                f"OptunaPruning needs a study of one objective, and this one has {len(directions)}:"
-                " Optuna does not prune with several"
+                f"OptunaPruning needs a study with one objective, and this one has"
+                f" {len(directions)}: Optuna does not prune with several"
             )
-        if directions != [wanted]:
+        if directions != [expected]:
             raise ValueError(
                 f"the study is to {directions[0]}, but better values of {metric} are "
-                f"{'greater' if wanted == 'maximize' else 'smaller'}: use "
-                f"optuna.create_study(direction={wanted!r}) or another metric"
+                f"{'greater' if expected == 'maximize' else 'smaller'}: use "
+                f"optuna.create_study(direction={expected!r}) or another metric"
             )
 
     def step(self, info: StepInfo) -> Stop | None:

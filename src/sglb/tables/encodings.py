@@ -1,4 +1,4 @@
-"""From bytes to characters: which encoding a text file has, and where it breaks it."""
+"""Detect the encoding of a text file, and find the first byte that is not valid in it."""
 
 import codecs
 from dataclasses import dataclass
@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from sglb.tables.errors import TableError
 from sglb.tables.sources import Source
 
-# Windows' Western European encoding; every character of Latin-1 that is printed is the same there.
+# Windows' Western European encoding; it agrees with Latin-1 on all printable characters.
 FALLBACK = "cp1252"
 
-MARKS = (  # of the byte order; UTF-32 first, because its mark begins with that of UTF-16
+BYTE_ORDER_MARKS = (  # UTF-32 first, because its mark begins with that of UTF-16
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
     (codecs.BOM_UTF8, "utf-8"),
@@ -36,21 +36,21 @@ class BadByte:
         )
 
 
-def known_encoding(name: str) -> str:
+def canonical_encoding(name: str) -> str:
     """Return an encoding's usual name; reject unknown ones."""
     try:
-        found = codecs.lookup(name).name
-        "a".encode(found)  # codecs such as hex and zip are not for text
+        codec = codecs.lookup(name).name
+        "a".encode(codec)  # codecs such as hex and zip are not for text
     except LookupError:
         raise TableError(
             f"unknown encoding {name!r}; known are utf-8, cp1252, latin-1, utf-16 and many more"
         ) from None
-    return "utf-8" if found == "utf-8-sig" else found
+    return "utf-8" if codec == "utf-8-sig" else codec
 
 
 def detect_encoding(head: bytes) -> str | None:
-    """Return the encoding that a file's first bytes show, None if they show none."""
-    for mark, encoding in MARKS:
+    """Return the encoding of a file's first bytes, None if they do not tell."""
+    for mark, encoding in BYTE_ORDER_MARKS:
         if head.startswith(mark):
             return encoding
     # Western text in UTF-16 has a zero in every second byte, other text has none at all.
@@ -61,7 +61,7 @@ def detect_encoding(head: bytes) -> str | None:
 
 
 def decode_head(head: bytes, encoding: str) -> str:
-    """Return the first characters of a file; a character that was cut off is left out."""
+    """Return the first characters of a file, without an incomplete character at the end."""
     text = codecs.getincrementaldecoder(encoding)("replace").decode(head)
     return text.removeprefix("\ufeff")
 
@@ -76,13 +76,13 @@ def first_bad_byte(source: Source, encoding: str) -> BadByte | None:
             try:
                 decoder.decode(chunk, final=not chunk)
             except UnicodeDecodeError as error:
-                held = pending + chunk
-                line = lines + held[: error.start].count(b"\n")
-                where = start - len(pending) + error.start
-                return BadByte(held[error.start], where, line, encoding)
+                data = pending + chunk
+                line = lines + data[: error.start].count(b"\n")
+                offset = start - len(pending) + error.start
+                return BadByte(data[error.start], offset, line, encoding)
             if not chunk:
                 return None
-            held = pending + chunk
+            data = pending + chunk
             pending = decoder.getstate()[0]
-            lines += held[: len(held) - len(pending)].count(b"\n")
+            lines += data[: len(data) - len(pending)].count(b"\n")
             start += len(chunk)

@@ -1,5 +1,5 @@
-"""What can be wrong with a table file."""
+"""The error raised for table files."""
 
 
 class TableError(ValueError):
-    """A table file, or a column of it, is not what was asked for."""
+    """A table file, or a column of it, cannot be used as asked."""

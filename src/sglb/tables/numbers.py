@@ -1,6 +1,6 @@
-"""How numbers are spelled: decimal commas, thousands separators, and what spoils a column of them.
+"""Numbers as text: decimal commas, thousands separators, and values that are not numbers.
 
-A column that a reader could not take for numbers is text; here it is looked at again.
+A column that Arrow could not read as numbers is text; it is examined here.
 """
 
 import re
@@ -11,40 +11,40 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-Column = Any  # a pyarrow.ChunkedArray; pyarrow ships no types
+from sglb.tables.arrow import ArrowColumn
 
-# Between the thousands of numbers with a decimal comma: point, spaces of three kinds, apostrophes.
-MARKS = (".", " ", "\u00a0", "\u202f", "'", "\u2019")
+# Thousands separators of numbers with a decimal comma: point, three kinds of spaces, apostrophes.
+THOUSANDS = (".", " ", "\u00a0", "\u202f", "'", "\u2019")
 
-# Text is called a spoiled column of numbers if numbers are at least this share of its values.
+# A column of text is meant to be numbers if at least this share of its values are.
 MOSTLY = 0.5
-# Values that may stand for a missing one: more of them are values.
+# At most this many different values may stand for a missing value.
 MOST_NULLS = 3
 
 
 @cache
-def pattern(decimal: str, mark: str | None) -> str:
-    """Return the regular expression of a number with this decimal sign and thousands separator."""
+def number_pattern(decimal: str, thousands: str | None) -> str:
+    """Return the regular expression of numbers with this decimal sign and thousands separator."""
     whole = "[0-9]+"
-    if mark is not None:
-        whole = rf"(?:[0-9]+|[1-9][0-9]{{0,2}}(?:{re.escape(mark)}[0-9]{{3}})+)"
+    if thousands is not None:
+        whole = rf"(?:[0-9]+|[1-9][0-9]{{0,2}}(?:{re.escape(thousands)}[0-9]{{3}})+)"
     point = re.escape(decimal)
     return rf"^[+-]?(?:{whole}(?:{point}[0-9]*)?|{point}[0-9]+)(?:[eE][+-]?[0-9]+)?$"
 
 
-# 1,234 and 1,234,567: commas that may stand between thousands.
+# 1,234 and 1,234,567: the commas may separate thousands.
 GROUPED = r"^[+-]?[1-9][0-9]{0,2}(?:,[0-9]{3})+$"
 
 
 @dataclass(frozen=True)
 class Values:
-    """The different values of a column of text, and how often each is there."""
+    """The distinct values of a column of text, and how often each occurs."""
 
     texts: Any  # a pyarrow.Array of text
     counts: Any  # a pyarrow.Array of whole numbers
 
     @classmethod
-    def of(cls, column: Column) -> "Values":
+    def of(cls, column: ArrowColumn) -> "Values":
         """Count the values that are not missing."""
         counted = pc.value_counts(column.drop_null())
         return cls(pc.utf8_trim_whitespace(counted.field("values")), counted.field("counts"))
@@ -56,53 +56,53 @@ class Values:
         return float((pc.sum(self.counts.filter(matching)).as_py() or 0) / total) if total else 0.0
 
     def have(self, expression: str) -> bool:
-        """Tell whether any value matches an expression."""
+        """Whether any value matches an expression."""
         return bool(pc.any(pc.match_substring_regex(self.texts, expression)).as_py())
 
     def without(self, expression: str) -> list[str]:
-        """Return the values that do not match an expression, as they first appear."""
+        """Return the values that do not match an expression, in order of appearance."""
         matching = pc.match_substring_regex(self.texts, expression)
-        found: list[str] = self.texts.filter(pc.invert(matching)).to_pylist()
-        return found
+        others: list[str] = self.texts.filter(pc.invert(matching)).to_pylist()
+        return others
 
 
 def has_decimal_commas(values: Values) -> bool:
-    """Tell whether most values are numbers and some have a decimal comma."""
+    """Whether most values are numbers and some have a decimal comma."""
     if not values.have(","):
         return False
-    return any(values.share(pattern(",", mark)) >= MOSTLY for mark in MARKS)
+    return any(values.share(number_pattern(",", thousands)) >= MOSTLY for thousands in THOUSANDS)
 
 
 def may_be_thousands(values: Values) -> bool:
-    """Tell whether every comma of a column might as well stand between thousands."""
+    """Whether every comma of a column may separate thousands."""
     with_comma = values.texts.filter(pc.match_substring(values.texts, ","))
     return bool(pc.all(pc.match_substring_regex(with_comma, GROUPED)).as_py())
 
 
-def mark_of(values: Values, decimal: str, marks: tuple[str, ...]) -> str | None:
-    """Return the thousands separator with which every value is a number, None if there is none."""
-    for mark in marks:
-        if len(values.texts) and not values.without(pattern(decimal, mark)):
-            return mark
+def find_thousands(values: Values, decimal: str, candidates: tuple[str, ...]) -> str | None:
+    """Return the thousands separator with which every value is a number, None if none fits."""
+    for thousands in candidates:
+        if len(values.texts) and not values.without(number_pattern(decimal, thousands)):
+            return thousands
     return None
 
 
-def as_numbers(column: Column, decimal: str, mark: str) -> Column:
+def as_numbers(column: ArrowColumn, decimal: str, thousands: str) -> ArrowColumn:
     """Return a column of text that spells numbers as numbers."""
-    text = pc.replace_substring(pc.utf8_trim_whitespace(column), mark, "")
+    text = pc.replace_substring(pc.utf8_trim_whitespace(column), thousands, "")
     text = pc.replace_substring_regex(text, r"^\+", "")
     text = pc.replace_substring(text, decimal, ".")
     if pc.any(pc.match_substring_regex(text, "[.eE]")).as_py():
         return text.cast(pa.float64())
     try:
         return text.cast(pa.int64())
-    except pa.ArrowInvalid:  # more digits than a whole number has
+    except pa.ArrowInvalid:  # more digits than int64 has
         return text.cast(pa.float64())
 
 
 @dataclass(frozen=True)
-class Spoiler:
-    """What keeps a column of text from being numbers: the first such value and what to do."""
+class NonNumber:
+    """The first value that keeps a column of text from being numbers, and what to do about it."""
 
     value: str
     row: int
@@ -112,30 +112,30 @@ class Spoiler:
         return f"{self.value!r} in row {self.row}" + (f"; {self.advice}" if self.advice else "")
 
 
-def find_spoiler(column: Column, decimal: str = ".") -> Spoiler | None:
-    """Return what keeps a column of text from being numbers, None if it is not mostly numbers."""
+def find_non_number(column: ArrowColumn, decimal: str = ".") -> NonNumber | None:
+    """Return what keeps a column of text from being numbers, None if few values are numbers."""
     values = Values.of(column)
-    if values.have("^0[0-9]"):  # numbers that are names, such as postal codes
+    if values.have("^0[0-9]"):  # codes, such as postal codes
         return None
-    other = "," if decimal == "." else "."
-    spellings = {
-        pattern(decimal, None): "",
-        pattern(decimal, other): f"--thousands '{other}'",
-        pattern(decimal, "'"): '--thousands "\'"',
-        pattern(decimal, " "): "--thousands ' '",
-        pattern(decimal, "\u00a0"): r"--thousands $'\u00a0'",
-        pattern(decimal, "\u202f"): r"--thousands $'\u202f'",
-        pattern(other, None): f"--decimal '{other}'",
-        pattern(other, decimal): f"--decimal '{other}' --thousands '{decimal}'",
+    other_sign = "," if decimal == "." else "."
+    remedies = {
+        number_pattern(decimal, None): "",
+        number_pattern(decimal, other_sign): f"--thousands '{other_sign}'",
+        number_pattern(decimal, "'"): '--thousands "\'"',
+        number_pattern(decimal, " "): "--thousands ' '",
+        number_pattern(decimal, "\u00a0"): r"--thousands $'\u00a0'",
+        number_pattern(decimal, "\u202f"): r"--thousands $'\u202f'",
+        number_pattern(other_sign, None): f"--decimal '{other_sign}'",
+        number_pattern(other_sign, decimal): f"--decimal '{other_sign}' --thousands '{decimal}'",
     }
-    # The first spelling with which as many values as possible are numbers.
-    shares = {expression: values.share(expression) for expression in spellings}
+    # The first format with which as many values as possible are numbers.
+    shares = {expression: values.share(expression) for expression in remedies}
     best = max(shares.values())
     if best < MOSTLY:
         return None
-    expression = next(one for one, share in shares.items() if share >= best)
-    remedy, plain = spellings[expression], pattern(decimal, None)
-    if expression == pattern(".", ",") and shares[pattern(",", None)] == best:
+    expression = next(e for e, share in shares.items() if share >= best)
+    remedy, plain = remedies[expression], number_pattern(decimal, None)
+    if expression == number_pattern(".", ",") and shares[number_pattern(",", None)] == best:
         remedy = "--thousands ',' or --decimal ','"
     bad = values.without(expression)
     advice = [f"remedy: {remedy}"] if remedy else []
@@ -144,13 +144,13 @@ def find_spoiler(column: Column, decimal: str = ".") -> Spoiler | None:
         verb = "means" if len(bad) == 1 else "mean"
         advice.append(f"if {' and '.join(map(_quoted, bad))} {verb} a missing value: {options}")
     trimmed = pc.utf8_trim_whitespace(column)
-    wrong = pc.invert(pc.match_substring_regex(trimmed, plain))
-    row = pc.index(wrong, pa.scalar(True)).as_py()
+    is_wrong = pc.invert(pc.match_substring_regex(trimmed, plain))
+    row = pc.index(is_wrong, pa.scalar(True)).as_py()
     if row < 0:
         return None
-    return Spoiler(column[row].as_py(), row, "; ".join(advice))
+    return NonNumber(column[row].as_py(), row, "; ".join(advice))
 
 
 def _quoted(value: str) -> str:
-    """Return a value as it is typed on a command line."""
+    """Return a value as typed on a command line."""
     return f"'{value}'" if "'" not in value else f'"{value}"'

@@ -1,4 +1,4 @@
-"""Where the bytes of a table come from: a file, compressed or not, or standard input (`-`)."""
+"""The bytes of a table: a file, compressed or not, or standard input (`-`)."""
 
 import sys
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from sglb.tables.errors import TableError
 
 STANDARD = Path("-")
 
-# The first bytes of files that are no text, and what to do about them.
+# The first bytes of files that are not text, and what to do about them.
 FOREIGN = {
     b"PAR1": "holds Parquet data: give it a name that ends in .parquet",
     b"PK\x03\x04": "is a ZIP or Excel file: save the sheet as CSV first",
@@ -24,7 +24,7 @@ FOREIGN = {
 
 @dataclass(frozen=True)
 class Format:
-    """What the ending of a file's name says: the kind of table, and what separates columns."""
+    """The format that a file's extension stands for."""
 
     kind: str  # "text" or "parquet"
     separator: str = ","
@@ -40,11 +40,11 @@ FORMATS = {
 }
 
 
-def ending_of(path: Path, known: Sequence[str]) -> str:
-    """Return the ending of a file's name that says its format."""
-    for ending in known:
-        if path.name.lower().endswith(ending):
-            return ending
+def extension_of(path: Path, known: Sequence[str]) -> str:
+    """Return which of the known extensions a file has."""
+    for extension in known:
+        if path.name.lower().endswith(extension):
+            return extension
     raise TableError(
         f"{path}: cannot tell the format; the name must end in {' or '.join(known)}, or be - for"
         " standard input or output"
@@ -52,7 +52,7 @@ def ending_of(path: Path, known: Sequence[str]) -> str:
 
 
 class Source:
-    """The bytes of one table, to be opened as often as needed."""
+    """The bytes of a table, which can be opened any number of times."""
 
     def __init__(self, path: Path) -> None:
         self._bytes: bytes | None = None
@@ -62,7 +62,7 @@ class Source:
             self.format = _format_of(self._bytes)
             return
         self.name = str(path)
-        self.format = FORMATS[ending_of(path, list(FORMATS))]
+        self.format = FORMATS[extension_of(path, list(FORMATS))]
         if not path.exists():
             raise TableError(f"{path}: no such file")
         if path.is_dir():
@@ -75,7 +75,7 @@ class Source:
         return pa.CompressedInputStream(raw, "gzip") if self.format.gzip else raw
 
     def head(self, size: int) -> bytes:
-        """Return the first bytes of a text file; reject what is clearly not text."""
+        """Return the first bytes of a text file; reject files that are clearly not text."""
         with self.open() as stream:
             parts = [stream.read(size)]
             while parts[-1] and sum(map(len, parts)) < size:
@@ -88,7 +88,7 @@ class Source:
 
 
 def _format_of(first: bytes) -> Format:
-    """Return the format of a table without a name, by its first bytes."""
+    """Return the format of a table without a file name, by its first bytes."""
     if first.startswith(b"PAR1"):
         return Format("parquet")
     return Format("text", gzip=first.startswith(b"\x1f\x8b"))

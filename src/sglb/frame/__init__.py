@@ -1,0 +1,15 @@
+"""Read any table as numbers and labels.
+
+The first room on the data's way and the only one that knows what a dataframe is. A table becomes a
+numeric array and, column by column, labels of the categorical columns. Arrays of numbers pass
+through untouched: the kernels read float32, float64, integers and booleans of any stride. Anything
+else is rejected with a message that names the first offending column or row. NaN in X is a missing
+value.
+"""
+
+from sglb.frame.arrays import DATE_ADVICE, keep_objects
+from sglb.frame.features import Features
+from sglb.frame.reading import read_features
+from sglb.frame.values import READY_DTYPES
+
+__all__ = ["DATE_ADVICE", "READY_DTYPES", "Features", "keep_objects", "read_features"]

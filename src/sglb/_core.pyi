@@ -141,6 +141,24 @@ def available_threads() -> int:
     the call, and of the cgroup's CPU quota, as it was within the last second.
     """
 
+def exp(values: Floats, out: Floats) -> None:
+    """e^x of values (N,): OUT out (N,)."""
+
+def log(values: Floats, out: Floats) -> None:
+    """Natural logarithm of values (N,): OUT out (N,)."""
+
+def log1p(values: Floats, out: Floats) -> None:
+    """log(1 + x) of values (N,): OUT out (N,)."""
+
+def expm1(values: Floats, out: Floats) -> None:
+    """e^x - 1 of values (N,): OUT out (N,)."""
+
+def exp_of(value: float) -> float:
+    """e^x of one number, with the bits that `exp` gives."""
+
+def log_of(value: float) -> float:
+    """Natural logarithm of one number, with the bits that `log` gives."""
+
 def words(
     seed: int, step: int, role: int, output: int, first: int, out: NDArray[np.uint32]
 ) -> None:

@@ -35,7 +35,7 @@ FLOORS = [
     {"callbacks", "ensemble", "leaves", "losses", "metrics", "samplers", "structure"},
     {"training_set"},
     {"bins", "bundles", "categories"},
-    {"datasets", "elementary", "frame", "labels", "layouts", "tables", "targets"},
+    {"datasets", "elementary", "frame", "labels", "layouts", "sums", "tables", "targets"},
     {"_core", "columns", "errors", "files"},
 ]
 

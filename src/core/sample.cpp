@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 
+#include "exact_sum.h"
 #include "parallel.h"
 
 namespace sglb {
@@ -168,7 +169,8 @@ class Drawing {
 
     Stream stream() const { return {in_.seed, in_.step, Role::rows, 0}; }
 
-    // floor and mu from evenly spaced pairs of candidates.
+    // floor and mu from evenly spaced pairs of candidates. The sums are taken in the order of the
+    // candidates' numbers, which neither threads nor shards of the rows change.
     void pilot() {
         const int64_t n = std::min(n_candidates_, pilot_rows);
         const int64_t stride = n_candidates_ / n;  // in pairs
@@ -260,13 +262,15 @@ double typical_weight(const Weights& weights, int64_t n_rows) {
     if (!weights.weight || !(weights.largest > 0.0)) return 1.0;
     // In shares of the largest, whose square may be too large for a double.
     const double largest = weights.largest * weights.unit;
-    double sum = 0.0, squares = 0.0;
-    for (int64_t i = 0; i < n_rows; ++i) {
-        const double share = weights.weight[i] / largest;
-        sum += share;
-        squares += share * share;
+    ExactSum sum, squares;
+    double shares[block_rows];
+    for (int64_t at = 0; at < n_rows; at += block_rows) {
+        const int64_t n = std::min(block_rows, n_rows - at);
+        for (int64_t i = 0; i < n; ++i) shares[i] = weights.weight[at + i] / largest;
+        sum.add(shares, nullptr, n);
+        squares.add(shares, shares, n);
     }
-    return sum > 0.0 ? squares / sum * largest : 1.0;
+    return sum.value() > 0.0 ? squares.value() / sum.value() * largest : 1.0;
 }
 
 void draw_rows(const DrawInput& input, Draw& draw, int n_threads) {

@@ -22,6 +22,22 @@ class Workspace:
 
     def __init__(self) -> None: ...
 
+class ExactSum:
+    """A sum of floats that is rounded only when it is read: the same bits in any order.
+
+    Sums of shards of the rows are merged into that of all rows; pickling keeps all digits.
+    """
+
+    def __init__(self) -> None: ...
+    def add(self, values: Floats, weight: Floats | None) -> None:
+        """Add values (N,), or the rounded products weight * values."""
+
+    def merge(self, other: ExactSum) -> None:
+        """Add what another sum holds."""
+
+    def value(self) -> float:
+        """Return the nearest float; infinity and NaN as in a sum of floats."""
+
 class Slopes:
     """Where gradients come from: arrays (K, N), or a built-in loss at the raw scores (K, N), which
     may fill such arrays when it is told to.
@@ -140,6 +156,12 @@ def available_threads() -> int:
     """Cores this process may use: the least of affinity and OMP_NUM_THREADS, both as they are at
     the call, and of the cgroup's CPU quota, as it was within the last second.
     """
+
+def total(values: Floats, weight: Floats | None, n_threads: int) -> float:
+    """Value of the exact sum of values (N,), or of the rounded products weight * values."""
+
+def running_totals(values: Floats, sums: Floats) -> None:
+    """Sums of the first 1, 2, ... values (N,), none negative, rounded once: OUT sums (N,)."""
 
 def exp(values: Floats, out: Floats) -> None:
     """e^x of values (N,): OUT out (N,)."""
@@ -448,8 +470,9 @@ def level_sums(
     counts: Floats,
     n_threads: int,
 ) -> None:
-    """Weighted sums of targets (K, N) and weights by level of levels (C, N), in row order.
+    """Weighted sums of targets (K, N) and weights by level of levels (C, N), in any order.
 
+    Summands are whole multiples of a unit 2^-95 times the largest one or less, the rest cut off.
     The table of column c begins at the sum of the n_levels before it. OUT sums (K, L), counts (L,).
     """
 

@@ -9,6 +9,7 @@ import math
 from typing import Protocol
 
 from sglb import _core
+from sglb.elementary import exp
 from sglb.samplers import Move
 from sglb.training_set import TrainingSet
 
@@ -99,4 +100,4 @@ class GreedySearch:
         """Score noise fades as the chain's time goes on: times q / (1 + q), q = N exp(-time)."""
         if self.random_strength == 0.0:
             return 0.0
-        return self.random_strength / (1.0 + math.exp(min(time, 700.0)) / max(n_rows, 1))
+        return self.random_strength / (1.0 + exp(min(time, 700.0)) / max(n_rows, 1))

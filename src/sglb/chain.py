@@ -9,7 +9,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from sglb import _core
+from sglb import _core, sums
 from sglb.callbacks import StepInfo, user_shape
 from sglb.ensemble import Ensemble
 from sglb.errors import ChainDiverged, NonFiniteGradient, StepTooLong
@@ -220,7 +220,7 @@ class Chain:
             start, deviation = self._mean_loss(self.ensemble.start(raw.shape[1]), rows)
             now, _ = self._mean_loss(raw, rows)
             # What the noise adds to the loss of a row is of the order of the temperature.
-            temperature = 0.5 * move.noise**2 * move.learning_rate
+            temperature = 0.5 * move.noise * move.noise * move.learning_rate
             warmth = temperature * self.training_set.n_rows / self.training_set.total_weight
             far = start + FAR * (deviation + abs(start) + warmth)
         if not now <= far and math.isfinite(far):  # what is not a number is far away, too
@@ -231,8 +231,8 @@ class Chain:
         weight = self.training_set.weight
         weight = None if weight is None else weight[rows]
         loss = self.loss.loss(self.training_set.y[rows], user_shape(raw))
-        mean = float(np.average(loss, weights=weight))
-        return mean, math.sqrt(np.average((loss - mean) ** 2, weights=weight))
+        mean = sums.mean(loss, weight)
+        return mean, math.sqrt(sums.mean(np.square(loss - mean), weight))
 
     def step_info(
         self,

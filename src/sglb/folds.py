@@ -13,7 +13,7 @@ from contextvars import copy_context
 import numpy as np
 from numpy.typing import NDArray
 
-from sglb import _core
+from sglb import _core, sums
 from sglb.boosting import take_step
 from sglb.callbacks import user_shape
 from sglb.chain import Chain
@@ -92,7 +92,7 @@ class Fold:
         held = np.flatnonzero(inside)
         self.columns = np.ascontiguousarray(rows.code_columns[:, held])
         self.y = rows.y[held]
-        self.weight = np.ones(len(held)) if rows.weight is None else rows.weight[held]
+        self.weight = None if rows.weight is None else rows.weight[held]
         self.raw = ensemble.start(len(held))
 
     def run(self, steps: range) -> Floats:
@@ -102,7 +102,7 @@ class Fold:
         for at, step in enumerate(steps):
             take_step(self.chain, self.sampler, self.rule, step)
             ensemble.advance(self.columns, self.raw, step, 1)
-            losses[at] = self.weight @ self.loss.loss(self.y, user_shape(self.raw))
+            losses[at] = sums.total(self.loss.loss(self.y, user_shape(self.raw)), self.weight)
         return losses
 
 
@@ -122,7 +122,8 @@ def best_length(
     with ThreadPoolExecutor(max(1, min(n_threads, N_FOLDS) - 1)) as pool:
         for first in range(0, most, STRIDE):
             steps = range(first, min(first + STRIDE, most))
-            curve = np.sum(_each(folds, steps, pool if n_threads > 1 else None), axis=0)
+            losses = np.array(_each(folds, steps, pool if n_threads > 1 else None))
+            curve = np.array([sums.total(of_folds) for of_folds in losses.T])
             at = int(np.argmin(np.where(np.isnan(curve), np.inf, curve)))
             if curve[at] < lowest:
                 best, lowest = first + at + 1, float(curve[at])

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from sglb import _core
+from sglb import _core, sums
 from sglb.bundles import Bundles
 
 Floats = NDArray[np.float64]
@@ -142,7 +142,7 @@ class TrainingSet:
     @cached_property
     def total_weight(self) -> float:
         """The N of the theory: sum of weights."""
-        return float(self.n_rows if self.weight is None else self.weight.sum())
+        return float(self.n_rows) if self.weight is None else sums.total(self.weight)
 
     @cached_property
     def weight_facts(self) -> tuple[float, float, float]:
@@ -150,7 +150,7 @@ class TrainingSet:
         if self.weight is None:
             return 1.0, 1.0, float(self.n_rows)
         unit = weight_unit(self.weight, self.n_copies)
-        return unit, self.largest_weight / unit, float((self.weight / unit).sum())
+        return unit, self.largest_weight / unit, sums.total(self.weight / unit)
 
 
 def weight_unit(weight: Floats | None, n_copies: int = 1) -> float:
@@ -165,5 +165,5 @@ def weight_unit(weight: Floats | None, n_copies: int = 1) -> float:
     if weight is None:
         return 1.0
     largest = float(weight.max(initial=0.0)) or 1.0
-    mean = float((weight / largest).mean()) * largest * n_copies if len(weight) else 1.0
+    mean = sums.mean(weight / largest) * largest * n_copies if len(weight) else 1.0
     return mean / min(max(mean, 1.0), MOST_REPEATS) / n_copies

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from sglb import sums
 from sglb.ensemble import Ensemble
 from sglb.losses import Loss
 from sglb.metrics import Metric
@@ -75,7 +76,7 @@ class StepInfo:
         if self._training_loss is None:
             rows = self.training_set
             losses = self.loss.loss(rows.y, user_shape(self.raw))
-            self._training_loss = float(np.average(losses, weights=rows.weight))
+            self._training_loss = sums.mean(losses, rows.weight)
         return self._training_loss
 
     @property

@@ -16,6 +16,7 @@ from sglb.categories.combinations import member_rows
 from sglb.categories.encoding import Encoding, Table, combined_keys
 from sglb.categories.vocabulary import Vocabulary
 from sglb.frame import Features
+from sglb.sums import mean
 
 Bytes = NDArray[np.uint8]
 Floats = NDArray[np.float64]
@@ -90,7 +91,7 @@ class Encoder:
             Vocabulary((), False) if names else vocabulary
             for vocabulary, names in zip(vocabularies, self.names_rows, strict=True)
         )
-        self.means = np.array([np.average(one, weights=weight) for one in targets])
+        self.means = np.array([mean(one, weight) for one in targets])
         self.n_copies = 1
         if self.has_many.any():
             self.n_copies = max(1, min(MOST_COPIES, MOST_COPIED_ROWS // self.n_rows))

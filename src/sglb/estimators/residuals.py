@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from sglb import sums
 from sglb.callbacks import BaseCallback, StepInfo, user_shape
 from sglb.ensemble import Ensemble
-from sglb.estimators.rows import average
 from sglb.losses import Loss
 from sglb.training_set import TrainingSet
 
@@ -44,4 +44,5 @@ def residual_variance(
         return None
     whole = last.n_steps == len(ensemble)
     raw = last.raw if whole else ensemble.replay(training_set.code_columns, threads)
-    return average((training_set.y - loss.link(user_shape(raw))) ** 2, training_set.weight)
+    residual = training_set.y - loss.link(user_shape(raw))
+    return sums.mean(np.square(residual), training_set.weight)

@@ -18,15 +18,13 @@ def permutation(seed, copy, n):
 
 
 def level_sums(levels, n_levels, targets, weight):
-    """Weighted sums (K, L) of targets and (L,) of weights by level, column after column."""
+    """Weighted sums (K, L) of targets and (L,) of weights by level, column after column, exact."""
     weight = np.ones(levels.shape[1]) if weight is None else weight
-    sums, counts = [], []
-    for column, n in zip(levels, n_levels, strict=True):
-        sums.append(
-            [np.bincount(column, weights=weight * target, minlength=n) for target in targets]
-        )
-        counts.append(np.bincount(column, weights=weight, minlength=n))
-    return np.concatenate(sums, axis=1), np.concatenate(counts)
+    masks = [
+        column == level for column, n in zip(levels, n_levels, strict=True) for level in range(n)
+    ]
+    sums = [[math.fsum((weight * one)[mask]) for mask in masks] for one in targets]
+    return np.array(sums), np.array([math.fsum(weight[mask]) for mask in masks])
 
 
 def ordered_statistics(levels, targets, weight, order, means, unit):

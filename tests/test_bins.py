@@ -215,9 +215,9 @@ def test_a_training_set_knows_missing_values_and_weights():
     training_set = TrainingSet.build(columns, np.array([3, 3]), np.zeros(3))
     assert training_set.kinds.tolist() == [Kind.NUMBERS_OR_MISSING, Kind.NUMBERS]
     assert (training_set.n_rows, training_set.n_features) == (3, 2)
-    assert Totals.of([training_set]) == Totals(3, weight=3.0)
+    assert Totals.of([training_set]) == Totals(3, weight=3.0, total_weight=3.0)
     weighted = TrainingSet.build(columns, np.array([3, 3]), np.zeros(3), np.array([0.0, 2.0, 0.5]))
-    assert Totals.of([weighted]) == Totals(3, 1, 2.5 / 3, 2.4, 3.0, 4.25 / 2.5)
+    assert Totals.of([weighted]) == Totals(3, 1, 2.5 / 3, 2.4, 3.0, 4.25 / 2.5, 2.5)
 
 
 def test_a_training_set_rejects_codes_that_its_features_do_not_have():

@@ -94,6 +94,7 @@ DIGEST = """
     from sglb.losses import LOSSES, get_loss
     from sglb.samplers import Langevin
     from sglb.structure import GreedySearch
+    from sglb import elementary, sums
     from sglb.training_set import TrainingSet
     assert len(sys.argv) == 1 or _core.__file__ == sys.argv[1]
     rng = np.random.default_rng(0)
@@ -113,6 +114,15 @@ DIGEST = """
             for array in ensemble.arrays().values():
                 digest.update(array.tobytes())
             print(name, method, digest.hexdigest())
+        # What a chain starts from, and what it is stopped and chosen by.
+        weight, raw = 0.5 + X[:, 4] ** 2, np.ascontiguousarray(X[:, : loss.n_outputs])
+        values = loss.loss(y, raw[:, 0] if loss.n_outputs == 1 else raw)
+        numbers = [*loss.init(y, weight), sums.mean(values, weight), sums.total(values)]
+        print(name, [float(number).hex() for number in numbers])
+    for function in (elementary.exp, elementary.log, elementary.log1p, elementary.expm1):
+        x = np.concatenate([function(scale * np.abs(X)) for scale in (1e-3, 1.0, 1e2)])
+        print(hashlib.sha256(x.tobytes()).hexdigest())
+    print(sums.total(X * np.exp(20.0 * X)).hex())
 """
 
 

@@ -46,6 +46,7 @@ bool same_shape(const auto& a, const auto& b) {
 }
 
 // One function a file; the module calls them all.
+void bind_numbers(nb::module_& m);
 void bind_noise(nb::module_& m);
 void bind_bins(nb::module_& m);
 void bind_categories(nb::module_& m);

@@ -179,9 +179,8 @@ void bind_leaves(nb::module_& m) {
         .def("sum", &py_leaf_sums, "shard"_a, "structure"_a, "slopes"_a, "subsample"_a, "bounds"_a,
              "draws"_a, "path"_a.none())
         .def("add", &py_add, "other"_a)
-        .def_prop_ro("shape", [](const LeafSums& self) {
-            return std::pair(self.n_leaves, self.n_outputs);
-        });
+        .def_prop_ro("shape",
+                     [](const LeafSums& self) { return std::pair(self.n_leaves, self.n_outputs); });
     m.def("leaf_values", &py_leaf_values, "sums"_a, "rule"_a, "learning_rate"_a, "noise"_a,
           "draws"_a, "path"_a.none(), "values"_array);
     m.def("advance_path", &py_advance_path, "sums"_a, "rule"_a, "path"_a);

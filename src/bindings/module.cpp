@@ -18,6 +18,7 @@ NB_MODULE(_core, m) {
     set_interrupt_check(check_signals);
     nb::set_leak_warnings(false);  // a fitted model may outlive the interpreter's last module
     m.def("available_threads", &available_threads);
+    bind_numbers(m);
     bind_noise(m);
     bind_bins(m);
     bind_categories(m);

@@ -11,7 +11,7 @@
 
 #include "elementary.h"
 #include "parallel.h"
-#include "sample.h"
+#include "row_draw.h"
 
 namespace sglb {
 namespace {

@@ -1,9 +1,12 @@
 #include "categories.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <vector>
 
+#include "exact_sum.h"
+#include "fixed_point.h"
 #include "noise.h"
 #include "parallel.h"
 
@@ -127,41 +130,104 @@ struct Gain {
     double gain = 0.0, error = 0.0;
 };
 
-Gain gain_of(const int32_t* numbers, int32_t n_numbers, int64_t n_rows, const Targets& targets,
-             double ridge) {
-    struct Moments {
-        double sum, squares, fourths;
+// Counts numbers in a unit so small that the largest has all the bits that the sum of n leaves it.
+class Counter {
+  public:
+    Counter(double largest, int64_t n) {
+        const int bits = 62 - static_cast<int>(std::bit_width(static_cast<uint64_t>(n)));
+        if (!(largest > 0.0)) return;
+        const int exponent = std::min(bits - 1 - std::ilogb(largest), 1000);
+        scale_ = std::ldexp(1.0, exponent);
+        unit_ = std::ldexp(1.0, -exponent);
+    }
+    int64_t of(double value) const { return static_cast<int64_t>(value * scale_); }
+    double value(int64_t sum) const { return static_cast<double>(sum) * unit_; }
+
+  private:
+    double scale_ = 1.0, unit_ = 1.0;
+};
+
+// What the gains of all combinations share.
+struct Explained {
+    Explained(const Targets& targets, int64_t n_rows, double ridge)
+        : targets(targets), n_rows(n_rows), ridge(ridge) {
+        for (int64_t row = 0; row < n_rows; ++row)
+            largest_weight = std::max(largest_weight, weight_of(targets, row));
+        finite = std::isfinite(largest_weight * largest_weight);
+        ExactSum sum;
+        for (int64_t k = 0; k < targets.n_targets; ++k) {
+            double largest = 0.0;
+            for (int64_t row = 0; row < n_rows; ++row) {
+                const double value = targets.values[k * n_rows + row];
+                const double product = weight_of(targets, row) * value;
+                largest = std::max(largest, std::abs(product));
+                sum.add(product * value);
+            }
+            largest_product.push_back(largest);
+            const double square = largest * largest;
+            finite &= std::isfinite(square * square);
+        }
+        total = sum.value();
+    }
+
+    const Targets& targets;
+    int64_t n_rows;
+    double ridge;
+    double largest_weight = 0.0;
+    std::vector<double> largest_product;  // by target
+    double total = 0.0;                   // of w g^2
+    bool finite = true;
+};
+
+Gain gain_of(const int32_t* numbers, int32_t n_numbers, const Explained& explained) {
+    const Targets& targets = explained.targets;
+    const int64_t n_rows = explained.n_rows;
+    if (!explained.finite || !(explained.total > 0.0)) return {};
+    struct Mass {
+        int64_t count, squares;
     };
-    std::vector<double> count(index(n_numbers)), squares(index(n_numbers));
+    struct Moments {
+        int64_t sum, squares, fourths;
+    };
+    const double largest = explained.largest_weight;
+    const Counter weights(largest, n_rows), squared_weights(largest * largest, n_rows);
+    std::vector<Mass> masses(index(n_numbers));
     for (int64_t row = 0; row < n_rows; ++row) {
         const double weight = weight_of(targets, row);
-        count[index(numbers[row])] += weight;
-        squares[index(numbers[row])] += weight * weight;
+        Mass& mass = masses[index(numbers[row])];
+        mass.count += weights.of(weight);
+        mass.squares += squared_weights.of(weight * weight);
     }
-    double gain = 0.0, variance = 0.0, total = 0.0;
+    ExactSum gain, variance;
+    std::vector<double> gains(index(n_numbers)), variances(index(n_numbers));
     for (int64_t k = 0; k < targets.n_targets; ++k) {
+        const double product = explained.largest_product[index(k)], square = product * product;
+        const Counter sums(product, n_rows), squares(square, n_rows);
+        const Counter fourths(square * square, n_rows);
         std::vector<Moments> moments(index(n_numbers));
         for (int64_t row = 0; row < n_rows; ++row) {
-            const double value = targets.values[k * n_rows + row];
-            const double product = weight_of(targets, row) * value;
-            const double square = product * product;
+            const double one = weight_of(targets, row) * targets.values[k * n_rows + row];
             Moments& moment = moments[index(numbers[row])];
-            moment.sum += product;
-            moment.squares += square;
-            moment.fourths += square * square;
-            total += product * value;
+            moment.sum += sums.of(one);
+            moment.squares += squares.of(one * one);
+            moment.fourths += fourths.of((one * one) * (one * one));
         }
         for (size_t i = 0; i < moments.size(); ++i) {
-            const Moments& moment = moments[i];
-            const double divisor = count[i] - squares[i] / count[i] + ridge;
-            gain += (moment.sum * moment.sum - moment.squares) / divisor;
-            variance +=
-                2.0 * (moment.squares * moment.squares - moment.fourths) / (divisor * divisor);
+            const double count = weights.value(masses[i].count);
+            const double squared = squared_weights.value(masses[i].squares);
+            // Rows of next to no weight count as none.
+            const double divisor = count - (count > 0.0 ? squared / count : 0.0) + explained.ridge;
+            const double sum = sums.value(moments[i].sum), own = squares.value(moments[i].squares);
+            gains[i] = (sum * sum - own) / divisor;
+            variances[i] =
+                2.0 * (own * own - fourths.value(moments[i].fourths)) / (divisor * divisor);
         }
+        gain.add(gains.data(), nullptr, n_numbers);
+        variance.add(variances.data(), nullptr, n_numbers);
     }
-    if (!(total > 0.0)) return {};
     // A level of one row has no variance; rounding may leave it a trifle below zero.
-    return {gain / total, std::sqrt(std::max(variance, 0.0)) / total};
+    return {gain.value() / explained.total,
+            std::sqrt(std::max(variance.value(), 0.0)) / explained.total};
 }
 
 }  // namespace
@@ -184,17 +250,15 @@ void level_sums(const Levels& levels, const Targets& targets, double* sums, doub
     for (int64_t c = 0; c < levels.n_columns; ++c)
         start.push_back(start.back() + levels.n_levels[c]);
     const int64_t total = start.back();
-    std::fill(counts, counts + total, 0.0);
-    std::fill(sums, sums + targets.n_targets * total, 0.0);
-    parallel_for(levels.n_columns * (targets.n_targets + 1), n_threads, [&](int64_t task) {
-        const int64_t column = task / (targets.n_targets + 1);
-        const int64_t target = task % (targets.n_targets + 1) - 1;  // -1: the counts
-        const int32_t* level = levels.data + column * levels.n_rows;
-        double* out = (target < 0 ? counts : sums + target * total) + start[index(column)];
-        for (int64_t row = 0; row < levels.n_rows; ++row)
-            out[level[row]] += weight_of(targets, row) *
-                               (target < 0 ? 1.0 : targets.values[target * levels.n_rows + row]);
-    });
+    for (int64_t target = -1; target < targets.n_targets; ++target) {  // -1: the counts
+        const double* values = target < 0 ? nullptr : targets.values + target * levels.n_rows;
+        double* out = target < 0 ? counts : sums + target * total;
+        const Summands summands(values, targets.weight, levels.n_rows, n_threads);
+        parallel_for(levels.n_columns, n_threads, [&](int64_t c) {
+            summands.by_group(levels.data + c * levels.n_rows, levels.n_levels[c],
+                              out + start[index(c)]);
+        });
+    }
 }
 
 void ordered_codes(const Levels& levels, const Targets& targets, const Ordered& ordered,
@@ -219,11 +283,12 @@ void combine(const Levels& levels, const Combinations& combinations, int32_t* nu
 void combination_gains(const Levels& levels, const Combinations& combinations,
                        const Targets& targets, double ridge, double* gains, double* errors,
                        int n_threads) {
+    const Explained explained(targets, levels.n_rows, ridge);
     parallel_for(combinations.n, n_threads, [&](int64_t i) {
         std::vector<int32_t> numbers(index(levels.n_rows));
         const int32_t count = number_rows(levels, combinations.members + i * combinations.width,
                                           combinations.width, numbers.data());
-        const Gain found = gain_of(numbers.data(), count, levels.n_rows, targets, ridge);
+        const Gain found = gain_of(numbers.data(), count, explained);
         gains[i] = found.gain;
         errors[i] = found.error;
     });

@@ -1,7 +1,10 @@
 // Categorical columns as level numbers: orders of rows, target statistics, combinations of columns.
 //
-// A level is a number 0..n_levels - 1 of a column. Sums over rows are taken in a stated order by
-// one thread each; threads share columns, never a sum.
+// A level is a number 0..n_levels - 1 of a column. Sums over the rows of a level are integers,
+// those over levels are exact: neither depends on an order. The ordered statistics do by
+// definition: they are sums along a stated permutation of the rows, taken one after the other by
+// one thread. Rows in shards would have to be visited in the order of the permutation, with the
+// sums handed on from row to row.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +34,8 @@ struct Combinations {
 // Order number `copy` of n rows, each order as likely as any other: OUT order [n].
 void permutation(uint64_t seed, uint32_t copy, int64_t n, uint32_t* order);
 
-// Sums by level in the order of rows. The table of column c begins at the sum of the n_levels
-// before it. OUT sums [n_targets * total], counts [total], total the sum of all n_levels.
+// Sums by level, rounded once (fixed_point.h). The table of column c begins at the sum of the
+// n_levels before it. OUT sums [n_targets * total], counts [total], total the sum of all n_levels.
 void level_sums(const Levels& levels, const Targets& targets, double* sums, double* counts,
                 int n_threads);
 
@@ -61,7 +64,8 @@ void combine(const Levels& levels, const Combinations& combinations, int32_t* nu
 // level: sum over levels of (S^2 - Q) / d, S = sum w g, Q = sum (w g)^2, d = n - sum w^2 / n +
 // ridge, n = sum w, divided by sum w g^2; targets are added up. Its error is the standard deviation
 // it has if the signs of the g are coins: the root of the sum of 2 (Q^2 - sum (w g)^4) / d^2,
-// divided too. OUT gains, errors [n].
+// divided too. Sums over the rows of a level are integers, in which the largest summand has 62 bits
+// less those that count the rows. OUT gains, errors [n]; 0 where (w g)^4 is not finite.
 void combination_gains(const Levels& levels, const Combinations& combinations,
                        const Targets& targets, double ridge, double* gains, double* errors,
                        int n_threads);

@@ -28,28 +28,39 @@ SGLB_INLINE double absolute(double a) {
     return std::bit_cast<double>(std::bit_cast<uint64_t>(a) & 0x7fffffffffffffffULL);
 }
 
+// x = n ln 2 + r with whole n, and the polynomial for e^r; |x| < 2^31.
+struct Reduced {
+    double shifted, n, r;
+    SGLB_INLINE explicit Reduced(double x) {
+        shifted = x * 1.4426950408889634074 + round_magic;  // x / ln 2
+        n = shifted - round_magic;
+        // ln 2 in two pieces: the first has 32 bits, so n * ln2_high is exact.
+        r = (x - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10;
+    }
+    // e^r - 1. Taylor series to r^13 / 13!, |r| <= ln(2) / 2 making the remainder less than 1e-17.
+    // Added in pairs (Estrin's scheme), which a processor can evaluate side by side.
+    SGLB_INLINE double above_one() const {
+        const double r2 = r * r;
+        const double r4 = r2 * r2;
+        const double r8 = r4 * r4;
+        const double p23 = r * (1.0 / 6.0) + 1.0 / 2.0;
+        const double p45 = r * (1.0 / 120.0) + 1.0 / 24.0;
+        const double p67 = r * (1.0 / 5040.0) + 1.0 / 720.0;
+        const double p89 = r * (1.0 / 362880.0) + 1.0 / 40320.0;
+        const double p1011 = r * (1.0 / 39916800.0) + 1.0 / 3628800.0;
+        const double p1213 = r * (1.0 / 6227020800.0) + 1.0 / 479001600.0;
+        const double tail = (p45 * r2 + p23) + r4 * (p89 * r2 + p67) + r8 * (p1213 * r2 + p1011);
+        return tail * r2 + r;
+    }
+    SGLB_INLINE double polynomial() const { return above_one() + 1.0; }
+};
+
 // e^x for -708 <= x <= 709, where the result is a normal double.
 SGLB_INLINE double exponential_within(double x) {
-    const double shifted = x * 1.4426950408889634074 + round_magic;  // x / ln 2
-    const double n = shifted - round_magic;
-    // ln 2 in two pieces: the first has 32 bits, so n * ln2_high is exact.
-    const double r = (x - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10;
-    // Taylor series to r^13 / 13!, |r| <= ln(2) / 2 making the remainder less than 1e-17. Added in
-    // pairs (Estrin's scheme), which a processor can evaluate side by side.
-    const double r2 = r * r;
-    const double r4 = r2 * r2;
-    const double r8 = r4 * r4;
-    const double p23 = r * (1.0 / 6.0) + 1.0 / 2.0;
-    const double p45 = r * (1.0 / 120.0) + 1.0 / 24.0;
-    const double p67 = r * (1.0 / 5040.0) + 1.0 / 720.0;
-    const double p89 = r * (1.0 / 362880.0) + 1.0 / 40320.0;
-    const double p1011 = r * (1.0 / 39916800.0) + 1.0 / 3628800.0;
-    const double p1213 = r * (1.0 / 6227020800.0) + 1.0 / 479001600.0;
-    const double tail = (p45 * r2 + p23) + r4 * (p89 * r2 + p67) + r8 * (p1213 * r2 + p1011);
-    const double p = tail * r2 + r + 1.0;
+    const Reduced reduced(x);
     // Multiply by 2^n through the exponent field; the low bits of round_magic are zero.
-    const uint64_t k = std::bit_cast<uint64_t>(shifted);
-    return std::bit_cast<double>(std::bit_cast<uint64_t>(p) + (k << 52));
+    const uint64_t k = std::bit_cast<uint64_t>(reduced.shifted);
+    return std::bit_cast<double>(std::bit_cast<uint64_t>(reduced.polynomial()) + (k << 52));
 }
 
 // e^x; arguments are clamped to the range above.
@@ -140,5 +151,12 @@ SGLB_INLINE double cosine_turn(double u) {
     p = p * z - 1.0 / 6.0;
     return r + r * z * p;
 }
+
+// The same functions of any numbers, as IEEE has them for infinity, NaN and results that underflow:
+// OUT out [n].
+void fill_exponential(const double* values, int64_t n, double* out);
+void fill_logarithm(const double* values, int64_t n, double* out);
+void fill_logarithm_1p(const double* values, int64_t n, double* out);    // ln(1 + x)
+void fill_exponential_m1(const double* values, int64_t n, double* out);  // e^x - 1
 
 }  // namespace sglb

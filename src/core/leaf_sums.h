@@ -7,9 +7,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "sample.h"
 #include "slopes.h"
 #include "split.h"
+#include "weights.h"
 #include "workspace.h"
 
 namespace sglb {

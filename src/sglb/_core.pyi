@@ -17,6 +17,22 @@ Bytes = NDArray[np.uint8]
 Ints = NDArray[np.int32]
 Floats = NDArray[np.float64]
 
+class ExactSum:
+    """A sum of floats that is rounded only when it is read: the same bits in any order.
+
+    Sums of shards of the rows are merged into that of all rows; pickling keeps all digits.
+    """
+
+    def __init__(self) -> None: ...
+    def add(self, values: Floats, weight: Floats | None) -> None:
+        """Add values (N,), or the rounded products weight * values."""
+
+    def merge(self, other: ExactSum) -> None:
+        """Add what another sum holds."""
+
+    def value(self) -> float:
+        """Return the nearest float; infinity and NaN as in a sum of floats."""
+
 class Slopes:
     """Where gradients come from: arrays (K, N), or a built-in loss at the raw scores (K, N), which
     may fill such arrays when it is told to.
@@ -302,6 +318,30 @@ def available_threads() -> int:
     the call, and of the cgroup's CPU quota, as it was within the last second.
     """
 
+def total(values: Floats, weight: Floats | None, n_threads: int) -> float:
+    """Value of the exact sum of values (N,), or of the rounded products weight * values."""
+
+def running_totals(values: Floats, sums: Floats) -> None:
+    """Sums of the first 1, 2, ... values (N,), none negative, rounded once: OUT sums (N,)."""
+
+def exp(values: Floats, out: Floats) -> None:
+    """e^x of values (N,): OUT out (N,)."""
+
+def log(values: Floats, out: Floats) -> None:
+    """Natural logarithm of values (N,): OUT out (N,)."""
+
+def log1p(values: Floats, out: Floats) -> None:
+    """log(1 + x) of values (N,): OUT out (N,)."""
+
+def expm1(values: Floats, out: Floats) -> None:
+    """e^x - 1 of values (N,): OUT out (N,)."""
+
+def exp_of(value: float) -> float:
+    """e^x of one number, with the bits that `exp` gives."""
+
+def log_of(value: float) -> float:
+    """Natural logarithm of one number, with the bits that `log` gives."""
+
 def words(
     seed: int, step: int, role: int, output: int, first: int, out: NDArray[np.uint32]
 ) -> None:
@@ -448,8 +488,9 @@ def level_sums(
     counts: Floats,
     n_threads: int,
 ) -> None:
-    """Weighted sums of targets (K, N) and weights by level of levels (C, N), in row order.
+    """Weighted sums of targets (K, N) and weights by level of levels (C, N), in any order.
 
+    Summands are whole multiples of a unit 2^-95 times the largest one or less, the rest cut off.
     The table of column c begins at the sum of the n_levels before it. OUT sums (K, L), counts (L,).
     """
 

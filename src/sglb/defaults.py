@@ -7,6 +7,7 @@ import math
 from dataclasses import dataclass
 from numbers import Integral
 
+from sglb.elementary import exp, log, power
 from sglb.leaves import PART_ROWS, LeafMethod
 from sglb.losses import Loss
 
@@ -157,9 +158,9 @@ def auto_learning_rate(
         return 0.1
     if size.is_flat and leaf_method == "gradient":
         return FLAT_TRAVEL * size.tail / (n_steps * math.sqrt(size.square))
-    rate = math.exp(0.246 * math.log(size.count) - 5.127) * math.pow(n_steps / 1000.0, -0.451)
+    rate = exp(0.246 * log(size.count) - 5.127) * power(n_steps / 1000.0, -0.451)
     if is_binary(loss) and not watched:
-        slow = math.exp(0.408 * math.log(size.count) - 7.299) * math.pow(n_steps / 1000.0, -0.928)
+        slow = exp(0.408 * log(size.count) - 7.299) * power(n_steps / 1000.0, -0.928)
         rate = min(rate, slow)
     rate = min(max(rate if is_binary(loss) else 2.0 * rate, 0.005), 0.5)
     return rate / typical_curvature(size, loss) if leaf_method == "gradient" else rate
@@ -235,7 +236,7 @@ def structure_rows(
         if n_rows <= 50_000 * min(times, max(1.0, n_steps / 500.0)):
             return n_rows
         some = max(25_000.0, min(80.0 * math.sqrt(n_rows), max(50_000.0, n_rows / 50.0)))
-        return min(n_rows, round(times * some * math.pow(max(1.0, n_steps / 100.0), 0.125)))
+        return min(n_rows, round(times * some * power(max(1.0, n_steps / 100.0), 0.125)))
     if isinstance(sample, Integral):
         return min(n_rows, int(sample))
     return max(1, round(float(sample) * n_rows))

@@ -13,7 +13,7 @@ from contextvars import copy_context
 import numpy as np
 from numpy.typing import NDArray
 
-from sglb import _core
+from sglb import _core, sums
 from sglb.chain import Chain
 from sglb.losses.shapes import user_shape
 from sglb.noise import Role
@@ -63,7 +63,6 @@ class Fold:
     def __init__(self, chain: Chain, held: TrainingSet) -> None:
         self.chain = chain
         self.held = held
-        self.weight = np.ones(held.n_rows) if held.weight is None else held.weight
         self.state = chain.trace.start(held.n_rows)
 
     def run(self, steps: range) -> Floats:
@@ -73,7 +72,8 @@ class Fold:
         for at, step in enumerate(steps):
             self.chain.step()
             trace.advance(self.held.code_columns, self.state, step, 1)
-            losses[at] = self.weight @ loss.loss(self.held.y, user_shape(self.state[0]))
+            held = loss.loss(self.held.y, user_shape(self.state[0]))
+            losses[at] = sums.total(held, self.held.weight)
         return losses
 
 
@@ -93,7 +93,8 @@ def best_length(
     with ThreadPoolExecutor(max(1, min(n_threads, N_FOLDS) - 1)) as pool:
         for first in range(0, most, STRIDE):
             steps = range(first, min(first + STRIDE, most))
-            curve = np.sum(_each(folds, steps, pool if n_threads > 1 else None), axis=0)
+            losses = np.array(_each(folds, steps, pool if n_threads > 1 else None))
+            curve = np.array([sums.total(of_folds) for of_folds in losses.T])
             at = int(np.argmin(np.where(np.isnan(curve), np.inf, curve)))
             if curve[at] < lowest:
                 best, lowest = first + at + 1, float(curve[at])

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from sglb import sums
 from sglb.errors import ChainDiverged
 from sglb.samplers import Move
 
@@ -60,5 +61,5 @@ class GrowthCheck:
 
 def _moments(losses: Floats, weight: Floats | None) -> tuple[float, float]:
     """Return the weighted mean of losses, and their standard deviation."""
-    mean = float(np.average(losses, weights=weight))
-    return mean, math.sqrt(np.average((losses - mean) ** 2, weights=weight))
+    mean = sums.mean(losses, weight)
+    return mean, math.sqrt(sums.mean(np.square(losses - mean), weight))

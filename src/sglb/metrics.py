@@ -13,6 +13,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from sglb import sums
+from sglb.elementary import log
+
 Floats = NDArray[np.float64]
 
 
@@ -51,12 +54,8 @@ class Metric:
         return value > than if self.greater_is_better else value < than
 
 
-def _mean(values: Floats, weight: Floats | None) -> float:
-    return float(np.average(values, weights=weight))
-
-
 def _loss(y: Floats, raw: Floats, loss: ScoredLoss, weight: Floats | None) -> float:
-    return _mean(loss.loss(y, raw), weight)
+    return sums.mean(loss.loss(y, raw), weight)
 
 
 def _chosen(raw: Floats) -> NDArray[np.intp]:
@@ -65,7 +64,7 @@ def _chosen(raw: Floats) -> NDArray[np.intp]:
 
 
 def _error(y: Floats, raw: Floats, loss: ScoredLoss, weight: Floats | None) -> float:
-    return _mean((_chosen(raw) != y).astype(np.float64), weight)
+    return sums.mean((_chosen(raw) != y).astype(np.float64), weight)
 
 
 def _accuracy(y: Floats, raw: Floats, loss: ScoredLoss, weight: Floats | None) -> float:
@@ -82,11 +81,11 @@ def _probability_of_truth(y: Floats, raw: Floats, loss: ScoredLoss) -> Floats:
 def _logloss(y: Floats, raw: Floats, loss: ScoredLoss, weight: Floats | None) -> float:
     # A probability that rounds to zero would make the whole set's score infinite.
     tiny = np.finfo(np.float64).eps
-    return _mean(-np.log(np.clip(_probability_of_truth(y, raw, loss), tiny, 1.0)), weight)
+    return sums.mean(-log(np.clip(_probability_of_truth(y, raw, loss), tiny, 1.0)), weight)
 
 
 def _brier(y: Floats, raw: Floats, loss: ScoredLoss, weight: Floats | None) -> float:
-    return _mean((1.0 - _probability_of_truth(y, raw, loss)) ** 2, weight)
+    return sums.mean(np.square(1.0 - _probability_of_truth(y, raw, loss)), weight)
 
 
 def _auc(y: Floats, raw: Floats, loss: ScoredLoss, weight: Floats | None) -> float:
@@ -94,26 +93,27 @@ def _auc(y: Floats, raw: Floats, loss: ScoredLoss, weight: Floats | None) -> flo
     weight = np.ones_like(y) if weight is None else weight
     raw = raw if raw.ndim == 1 else raw[:, 1] - raw[:, 0]
     _, rank = np.unique(raw, return_inverse=True)
-    positive = np.bincount(rank, weights=weight * (y > 0))
-    negative = np.bincount(rank, weights=weight * (y <= 0))
-    pairs = positive.sum() * negative.sum()
+    n_ranks = int(rank.max(initial=-1)) + 1
+    positive = sums.by_group(rank, weight * (y > 0), n_ranks)
+    negative = sums.by_group(rank, weight * (y <= 0), n_ranks)
+    pairs = sums.total(positive) * sums.total(negative)
     if pairs == 0.0:
         return float("nan")
-    below = np.cumsum(negative) - negative
-    return float(np.sum(positive * (below + 0.5 * negative)) / pairs)
+    below = np.append(0.0, sums.running(negative)[:-1])
+    return sums.total(below + 0.5 * negative, positive) / pairs
 
 
 def _rmse(y: Floats, raw: Floats, loss: ScoredLoss, weight: Floats | None) -> float:
-    return float(np.sqrt(_mean((y - loss.link(raw)) ** 2, weight)))
+    return float(np.sqrt(sums.mean(np.square(y - loss.link(raw)), weight)))
 
 
 def _mae(y: Floats, raw: Floats, loss: ScoredLoss, weight: Floats | None) -> float:
-    return _mean(np.abs(y - loss.link(raw)), weight)
+    return sums.mean(np.abs(y - loss.link(raw)), weight)
 
 
 def _r2(y: Floats, raw: Floats, loss: ScoredLoss, weight: Floats | None) -> float:
-    spread = _mean((y - _mean(y, weight)) ** 2, weight)
-    residual = _mean((y - loss.link(raw)) ** 2, weight)
+    spread = sums.mean(np.square(y - sums.mean(y, weight)), weight)
+    residual = sums.mean(np.square(y - loss.link(raw)), weight)
     return 1.0 - residual / spread if spread > 0.0 else float("nan")
 
 

@@ -217,7 +217,7 @@ def resolve(
         learning_rate=float(move.learning_rate),
         # What a sampler does not state follows from its first move: sigma^2 = 2 T / eps.
         temperature=float(
-            getattr(sampler, "temperature", 0.5 * move.noise**2 * move.learning_rate)
+            getattr(sampler, "temperature", 0.5 * move.noise * move.noise * move.learning_rate)
         ),
         shrink_rate=float(
             getattr(sampler, "shrink_rate", (1.0 - move.shrink) / move.learning_rate)

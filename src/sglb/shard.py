@@ -14,7 +14,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sglb import _core
+from sglb import _core, sums
 from sglb.ensemble import Ensemble
 from sglb.errors import ChainDiverged, NonFiniteGradient
 from sglb.leaves import NewtonPath
@@ -46,11 +46,12 @@ class Totals:
     largest: float = 1.0  # weight, in units
     weight: float = 1.0  # sum of weights, in units
     typical: float = 1.0  # sum of squared weights / sum of weights
+    total_weight: float = 1.0  # sum of weights as they are
 
     @property
     def mean_weight(self) -> float:
         """Weight of a row on average."""
-        return self.weight * self.unit / (self.n_rows * self.n_copies)
+        return self.total_weight / (self.n_rows * self.n_copies)
 
     @classmethod
     def of(cls, parts: Sequence[TrainingSet]) -> "Totals":
@@ -58,16 +59,24 @@ class Totals:
         n_copies = parts[0].n_copies
         n_rows = sum(part.n_rows for part in parts)
         if any(part.weight is None for part in parts):
-            return cls(n_rows // n_copies, n_copies, weight=float(n_rows))
+            all_rows = float(n_rows)
+            return cls(n_rows // n_copies, n_copies, weight=all_rows, total_weight=all_rows)
         weight = np.concatenate([part.weight for part in parts])
         largest = float(weight.max(initial=0.0))
         unit = weight_unit(weight, n_copies)
         typical = 1.0
         if largest > 0.0:  # in shares of the largest, whose square may be too large for a double
             share = weight / largest
-            typical = float((share * share).sum() / share.sum() * largest)
-        total = float((weight / unit).sum())
-        return cls(n_rows // n_copies, n_copies, unit, largest / unit, total, typical)
+            typical = sums.total(share, share) / sums.total(share) * largest
+        return cls(
+            n_rows // n_copies,
+            n_copies,
+            unit,
+            largest / unit,
+            sums.total(weight / unit),
+            typical,
+            sums.total(weight),
+        )
 
 
 class SlopesAt:
@@ -243,10 +252,12 @@ class Shard:
         _core.look_ahead(self._core, structure, path.core, self.raw, self._ahead.raw)
         return self._ahead.update(move, step)
 
-    def mean_loss(self) -> float:
-        """Return the weighted mean loss of the rows."""
+    def energy(self) -> sums.ExactSum:
+        """Return the weighted sum of the loss, with all digits: those of shards can be merged."""
+        energy = sums.ExactSum()
         losses = self.loss.loss(self.data.y, user_shape(self.raw))
-        return float(np.average(losses, weights=self.data.weight))
+        energy.add(np.ascontiguousarray(losses, dtype=np.float64), self.data.weight)
+        return energy
 
     def losses(self, constant: Floats | None = None) -> tuple[Floats, Floats | None]:
         """Return the losses and weights of rows that are enough to estimate a mean of.
@@ -363,14 +374,12 @@ class Shards:
         weighted = [weight for weight in weights if weight is not None]
         return np.concatenate(losses), np.concatenate(weighted) if weighted else None
 
-    def mean_loss(self) -> float:
-        """Return the weighted mean loss of the rows."""
-        weights = [shard.data.weight for shard in self.shards]
-        sizes = [
-            float(shard.data.n_rows if weight is None else weight.sum())
-            for shard, weight in zip(self.shards, weights, strict=True)
-        ]
-        return float(np.average([shard.mean_loss() for shard in self.shards], weights=sizes))
+    def energy(self) -> sums.ExactSum:
+        """Return the weighted sum of the loss, with all digits."""
+        energy = sums.ExactSum()
+        for shard in self.shards:
+            energy.merge(shard.energy())
+        return energy
 
 
 Rows = Shard | Shards

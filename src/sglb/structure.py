@@ -5,11 +5,11 @@ sends the others right (bit 1); bit d of a leaf's number belongs to split d. Two
 numbers: codes 0..b (a missing value goes left) and 1..b (a missing value goes right).
 """
 
-import math
 from typing import Protocol, cast
 
 from sglb import _core
 from sglb.bundles import Bundles
+from sglb.elementary import exp
 
 Structure = _core.Structure
 Sample = _core.Sample
@@ -73,5 +73,5 @@ class GreedySearch:
 
     def _strength(self, sample: Sample) -> float:
         """Score noise fades as the chain's time goes on: times q / (1 + q), q = N exp(-time)."""
-        fading = math.exp(min(sample.time, 700.0)) / max(sample.n_table_rows, 1)
+        fading = exp(min(sample.time, 700.0)) / max(sample.n_table_rows, 1)
         return self.random_strength / (1.0 + fading)

@@ -10,7 +10,7 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from sglb import _core
+from sglb import _core, sums
 from sglb.bundles import Bundles
 
 Floats = NDArray[np.float64]
@@ -141,5 +141,5 @@ def weight_unit(weight: Floats | None, n_copies: int = 1) -> float:
     if weight is None:
         return 1.0
     largest = float(weight.max(initial=0.0)) or 1.0
-    mean = float((weight / largest).mean()) * largest * n_copies if len(weight) else 1.0
+    mean = sums.mean(weight / largest) * largest * n_copies if len(weight) else 1.0
     return mean / min(max(mean, 1.0), MOST_REPEATS) / n_copies

@@ -72,7 +72,7 @@ class StepInfo:
     def training_loss(self) -> float:
         """Weighted mean loss of the training rows, computed when it is first read in a step."""
         if self._training_loss is None:
-            self._training_loss = self.rows.mean_loss()
+            self._training_loss = self.rows.energy().value() / self.rows.totals.total_weight
         return self._training_loss
 
     @property

@@ -16,6 +16,7 @@ from sglb.categories.combinations import member_rows
 from sglb.categories.encoding import Encoding, LevelTable, combined_keys
 from sglb.categories.vocabulary import Vocabulary
 from sglb.frame import Features
+from sglb.sums import mean
 
 Bytes = NDArray[np.uint8]
 Floats = NDArray[np.float64]
@@ -89,7 +90,7 @@ class Encoder:
             Vocabulary((), False) if is_row_id else vocabulary
             for vocabulary, is_row_id in zip(vocabularies, self.identifies_rows, strict=True)
         )
-        self.means = np.array([np.average(target, weights=weight) for target in targets])
+        self.means = np.array([mean(target, weight) for target in targets])
         self.n_copies = 1
         if self.has_many.any():
             self.n_copies = max(1, min(MOST_COPIES, MOST_COPIED_ROWS // self.n_rows))

@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags, compute_sample_weight
 
+from sglb import sums
 from sglb.estimators.base import Array, ChainEstimator, Floats
 from sglb.estimators.constructor import keep
 from sglb.losses import LOSSES, Loss, get_loss
@@ -158,7 +159,7 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
         both = share if weight is None else weight * share
         read_weight(both, labels, "sample_weight times class_weight")
         # Weights of classes say which one matters more, not how many rows there are.
-        return np.asarray(both / np.average(share, weights=weight), dtype=np.float64)
+        return np.asarray(both / sums.mean(share, weight), dtype=np.float64)
 
     def _choose_loss(self, classes: Array | None) -> Loss:
         n_classes = 0 if classes is None else len(classes)

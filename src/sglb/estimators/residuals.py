@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from sglb import sums
 from sglb.callbacks import BaseCallback, StepInfo
 from sglb.ensemble import Ensemble
-from sglb.estimators.rows import average
 from sglb.losses import Loss
 from sglb.losses.shapes import user_shape
 from sglb.training_set import TrainingSet
@@ -45,4 +45,5 @@ def residual_variance(
         return None
     whole = last.n_steps == len(ensemble)
     raw = last.raw if whole else ensemble.replay(training_set.code_columns, threads)[0]
-    return average((training_set.y - loss.link(user_shape(raw))) ** 2, training_set.weight)
+    residual = training_set.y - loss.link(user_shape(raw))
+    return sums.mean(np.square(residual), training_set.weight)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sglb import sums
 from sglb.bins import Bins
 from sglb.boosting import boost
 from sglb.categories import Encoder, Encoding, Part, choose_combinations, statistic_targets
@@ -73,7 +74,7 @@ class Rows(NamedTuple):
     @property
     def total_weight(self) -> float:
         """The N of the theory."""
-        return float(len(self.target) if self.weight is None else self.weight.sum())
+        return float(len(self.target)) if self.weight is None else sums.total(self.weight)
 
     def without_features(self) -> "Rows":
         """Return the rows without what was read of the table, which may be a copy of it."""
@@ -100,8 +101,7 @@ class Rows(NamedTuple):
 
         def mean_square(raw: Floats) -> float:
             with np.errstate(over="ignore"):  # infinity is refused where it matters
-                square = np.square(loss.gradient(y, raw)).reshape(len(y), -1).sum(axis=1)
-                return average(square, weight)
+                return loss.n_outputs * _mean_of_outputs(np.square(loss.gradient(y, raw)), weight)
 
         length = 1.0
         if self.classes is None:
@@ -116,8 +116,8 @@ class Rows(NamedTuple):
                     size = replace(size, flatness=math.sqrt(near / size.square))
         if not loss.convex and loss.independent:
             size = replace(size, depth=self._depth(loss, best))
-        bend = loss.curvature(y, raw, length).reshape(len(y), -1).mean(axis=1)
-        return replace(size, curvature=average(bend, weight))
+        bend = loss.curvature(y, raw, length)
+        return replace(size, curvature=_mean_of_outputs(bend, weight))
 
     def _depth(self, loss: Loss, best: Floats) -> float:
         """Return how far below the mean loss at `best` the rows' own optima are, on average.
@@ -135,16 +135,17 @@ class Rows(NamedTuple):
                 ]
             )
             known = np.where(np.isnan(values), np.inf, values)
-            depth = average(values[0] - known.min(axis=0), weight)
+            depth = sums.mean(values[0] - known.min(axis=0), weight)
         return depth if math.isfinite(depth) else 0.0
 
 
 def warn_of_repeats(weight: Floats | None) -> None:
     """Warn where weights that may be meant as importance are taken for numbers of equal rows."""
-    if weight is None or weight.mean() <= MOST_REPEATS:
+    mean = 1.0 if weight is None else sums.mean(weight)
+    if weight is None or mean <= MOST_REPEATS:
         return
     warnings.warn(
-        f"sample_weight has the mean {weight.mean():.6g}: a weight is a number of equal rows, and"
+        f"sample_weight has the mean {mean:.6g}: a weight is a number of equal rows, and"
         f" the settings are those of {MOST_REPEATS * len(weight):,.0f} rows, {MOST_REPEATS:g} for"
         " each row at most; if the weights only say which rows matter more, divide them by their"
         " mean",
@@ -153,9 +154,11 @@ def warn_of_repeats(weight: Floats | None) -> None:
     )
 
 
-def average(values: Floats, weight: Floats | None) -> float:
-    """Return the weighted mean."""
-    return float(np.average(values, weights=weight))
+def _mean_of_outputs(values: Floats, weight: Floats | None) -> float:
+    """Return the weighted mean over rows and outputs of values (n_rows,) or (n_rows, n_outputs)."""
+    if weight is not None and values.ndim > 1:
+        weight = np.repeat(weight, values.shape[1])
+    return sums.mean(values, weight)
 
 
 class Coded(NamedTuple):

@@ -11,6 +11,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.optimize import brentq, minimize, minimize_scalar
 
+from sglb import sums
 from sglb.losses.base import Floats, Loss
 from sglb.losses.minimisers import quantile, spread
 
@@ -39,7 +40,7 @@ def _single(loss: Loss, y: Floats, weight: Floats | None) -> float:
     length = spread(y, weight) if regression else 1.0
 
     def mean(method: Callable[[Floats, Floats], Floats], z: float) -> float:
-        value = float(np.average(method(y, np.full(len(y), z)), weights=weight))
+        value = sums.mean(method(y, np.full(len(y), z)), weight)
         return value if np.isfinite(value) else np.inf
 
     def mean_loss(z: float) -> float:
@@ -95,8 +96,8 @@ def _several(loss: Loss, y: Floats, weight: Floats | None) -> Floats:
 
     def mean_loss(z: Floats) -> tuple[float, Floats]:
         raw = np.broadcast_to(z, (n_rows, n_outputs))
-        value = float(np.average(loss.loss(y, raw), weights=weight))
-        slope = np.average(loss.gradient(y, raw), axis=0, weights=weight)
+        value = sums.mean(loss.loss(y, raw), weight)
+        slope = np.array([sums.mean(one, weight) for one in loss.gradient(y, raw).T])
         if np.isfinite(value) and np.isfinite(slope).all():
             return value, slope
         return np.inf, np.zeros(n_outputs)

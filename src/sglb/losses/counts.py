@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from sglb.elementary import exp, log
 from sglb.losses.base import Floats, Loss
 from sglb.losses.links import Link
 from sglb.losses.minimisers import log_mean
@@ -38,8 +39,8 @@ class Poisson(Loss):
     def loss(self, y: Floats, raw: Floats) -> Floats:
         """exp(z) - y z + (y log y - y)."""
         d = np.maximum(raw - self.limit, 0.0)
-        mean = np.exp(np.minimum(raw, self.limit)) * (1.0 + d * (1.0 + 0.5 * d))
-        return mean - y * raw + (y * np.log(np.where(y > 0, y, 1.0)) - y)
+        mean = exp(np.minimum(raw, self.limit)) * (1.0 + d * (1.0 + 0.5 * d))
+        return mean - y * raw + (y * log(np.where(y > 0, y, 1.0)) - y)
 
     def init(self, y: Floats, weight: Floats | None) -> Floats:
         """Log of the weighted mean."""

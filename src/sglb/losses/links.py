@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sglb import _core
+from sglb.elementary import exp
 
 Floats = NDArray[np.float64]
 
@@ -66,4 +67,4 @@ def cross_entropy(y: Floats, raw: Floats) -> Floats:
 
 def sigmoid(z: Floats) -> Floats:
     """s(z) = 1 / (1 + exp(-z)). Clipped at 700, where s differs from 0 and 1 by 1e-304."""
-    return 1.0 / (1.0 + np.exp(-np.clip(z, -700.0, 700.0)))
+    return 1.0 / (1.0 + exp(-np.clip(z, -700.0, 700.0)))

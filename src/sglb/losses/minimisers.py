@@ -1,26 +1,26 @@
 """Constants of a weighted target, closed form: where a chain may start, how wide the target is.
 
-Weights are multiplicities. Sums are NumPy's pairwise ones, the same on any number of cores.
+Weights are multiplicities. No result depends on the order of the rows: sums are exact, and
+quantiles are found among sums that are.
 """
-
-from math import log
 
 import numpy as np
 from numpy.typing import NDArray
+
+from sglb import sums
+from sglb.elementary import log
 
 Floats = NDArray[np.float64]
 
 
 def total(weight: Floats | None, y: Floats) -> float:
     """W = sum of weights."""
-    return float(len(y)) if weight is None else float(weight.sum())
+    return float(len(y)) if weight is None else sums.total(weight)
 
 
 def mean(y: Floats, weight: Floats | None) -> float:
     """sum w y / W, the minimiser of the squared loss."""
-    if weight is None:
-        return float(y.mean())
-    return float((weight * y).sum() / weight.sum())
+    return sums.mean(y, weight)
 
 
 def quantile(y: Floats, weight: Floats | None, level: float) -> float:
@@ -29,8 +29,9 @@ def quantile(y: Floats, weight: Floats | None, level: float) -> float:
         return float(np.quantile(y, level, method="averaged_inverted_cdf"))
     kept = weight > 0
     y, weight = y[kept], weight[kept]
-    order = np.argsort(y, kind="stable")
-    y, below = y[order], np.cumsum(weight[order])
+    order = np.argsort(y)
+    # Rows of equal y may come in any order: where they end, the sum is the same.
+    y, below = y[order], sums.running(weight[order])
     first = int(np.searchsorted(below, level * below[-1], side="left"))
     last = int(np.searchsorted(below, level * below[-1], side="right"))
     last = min(last, len(y) - 1)
@@ -42,16 +43,19 @@ def class_weights(y: Floats, weight: Floats | None, n_classes: int) -> Floats:
 
     So its probability is about 1 / (2 N) instead of 0, and its logarithm finite.
     """
-    sums = np.bincount(y.astype(np.intp), weights=weight, minlength=n_classes).astype(np.float64)
+    if weight is None:
+        found = np.bincount(y.astype(np.intp), minlength=n_classes).astype(np.float64)
+    else:
+        found = sums.by_group(y.astype(np.int32), weight, n_classes)
     rows = len(y) if weight is None else int(np.count_nonzero(weight))
-    sums[sums == 0] = sums.sum() / (2 * rows)
-    return sums
+    found[found == 0] = total(weight, y) / (2 * rows)
+    return found
 
 
 def log_odds(y: Floats, weight: Floats | None) -> float:
     """log(W_1 / W_0); +-log(2 N) when a class is absent."""
     negative, positive = class_weights(y, weight, 2)
-    return log(positive / negative)
+    return log(float(positive / negative))
 
 
 def log_mean(y: Floats, weight: Floats | None) -> float:
@@ -68,5 +72,5 @@ def spread(y: Floats, weight: Floats | None) -> float:
     low, high = (quantile(y, weight, level) for level in (0.25, 0.75))
     if high > low:
         return (high - low) / 1.349
-    deviation = float(np.sqrt(mean((y - mean(y, weight)) ** 2, weight)))
+    deviation = float(np.sqrt(mean(np.square(y - mean(y, weight)), weight)))
     return deviation if deviation > 0.0 else 1.0

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sglb.elementary import exp, log1p
 from sglb.losses import minimisers
 from sglb.losses.base import Floats, WidthLoss
 
@@ -60,7 +61,7 @@ class Quantile(WidthLoss):
         """Pinball loss plus width log(1 + exp(-|u| / width)): the same, without cancellation."""
         u = y - raw
         with np.errstate(over="ignore"):  # |u| / width may be infinite: exp(-inf) is right
-            bump = self.width * np.log1p(np.exp(-np.abs(u) / self.width))
+            bump = self.width * log1p(exp(-np.abs(u) / self.width))
         return np.maximum(self.level * u, (self.level - 1.0) * u) + bump
 
     def init(self, y: Floats, weight: Floats | None) -> Floats:

@@ -5,10 +5,11 @@ at all, so both ignore outliers and are not convex. All are r² times a constant
 """
 
 from dataclasses import dataclass
-from math import exp, sqrt
+from math import sqrt
 
 import numpy as np
 
+from sglb.elementary import exp, expm1, log, log1p
 from sglb.losses.base import Floats, WidthLoss
 from sglb.losses.minimisers import quantile
 from sglb.losses.quantile import SMALL_WIDTH
@@ -61,7 +62,9 @@ class Absolute(_Robust):
     def loss(self, y: Floats, raw: Floats) -> Floats:
         """sqrt(r² + width²) - width, as r² / (sqrt(r² + width²) + width), which cannot cancel."""
         r = np.abs(raw - y)
-        return r * (r / (np.hypot(r, self.width) + self.width))
+        larger = np.maximum(r, self.width)
+        root = larger * np.sqrt(1.0 + np.square(np.minimum(r, self.width) / larger))
+        return r * (r / (root + self.width))
 
 
 @dataclass(frozen=True)
@@ -164,7 +167,7 @@ class Cauchy(_Redescending):
         """scale² / 2 log(1 + t²); log(1 + t²) is 2 log t to the last bit from t = 1e8 on."""
         t = np.abs(raw - y) / self.scale
         square = np.square(np.minimum(t, 1e8))
-        return self.scale**2 * (0.5 * np.log1p(square) + np.log(np.maximum(t, 1e8) / 1e8))
+        return self.scale * self.scale * (0.5 * log1p(square) + log(np.maximum(t, 1e8) / 1e8))
 
 
 @dataclass(frozen=True)
@@ -191,4 +194,4 @@ class Welsch(_Redescending):
     def loss(self, y: Floats, raw: Floats) -> Floats:
         """scale² / 2 (1 - exp(-t²)); from t = 40 on exp(-t²) is 0."""
         t = np.minimum(np.abs(raw - y) / self.scale, 40.0)
-        return -0.5 * self.scale**2 * np.expm1(-np.square(t))
+        return -0.5 * self.scale * self.scale * expm1(-np.square(t))

@@ -41,7 +41,7 @@ class Savage(Loss):
     def smoothness(self) -> float:
         """Second derivative at the root of its derivative."""
         q = _STEEPEST
-        return 2.0 * q**2 * (1.0 - q) * (2.0 - 3.0 * q)
+        return 2.0 * q * q * (1.0 - q) * (2.0 - 3.0 * q)
 
     def loss(self, y: Floats, raw: Floats) -> Floats:
         """q²."""

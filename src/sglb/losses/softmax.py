@@ -1,10 +1,11 @@
 """The loss for several classes."""
 
 from dataclasses import dataclass
-from math import log
 
 import numpy as np
 
+from sglb import sums
+from sglb.elementary import log
 from sglb.losses.base import Floats, Loss
 from sglb.losses.links import SOFTMAX, Link, cross_entropy
 from sglb.losses.minimisers import class_weights
@@ -64,10 +65,7 @@ class Softmax(Loss):
     def init(self, y: Floats, weight: Floats | None) -> Floats:
         """Log of the classes' shares of the weight."""
         weights = class_weights(y, weight, self.n_classes)
-        shares: Floats = weights / weights.sum()
-        # NumPy's logarithm of an array may differ in its last bit from one processor to another,
-        # and what a chain starts from is part of the model.
-        return np.array([log(share) for share in shares])
+        return log(weights / sums.total(weights))
 
     @property
     def link(self) -> Link:

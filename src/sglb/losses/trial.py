@@ -7,6 +7,7 @@ all rows, and its slope along random directions is compared with the gradient's.
 
 import numpy as np
 
+from sglb import sums
 from sglb.errors import WrongGradient
 from sglb.losses.base import Floats, Loss
 from sglb.losses.minimisers import spread
@@ -99,9 +100,9 @@ def directional(loss: Loss, y: Floats, start: Floats, length: float) -> tuple[Fl
     for at in range(N_DIRECTIONS):
         # Not centred: some losses do not change when all raw scores do.
         direction = length * generator.normal(0.5, 1.0, shape)
-        exact[at] = np.sum(gradient * direction)
+        exact[at] = sums.total(gradient * direction)
         slopes = [
-            np.sum(loss.loss(y, raw + step * direction) - loss.loss(y, raw - step * direction))
+            sums.total(loss.loss(y, raw + step * direction) - loss.loss(y, raw - step * direction))
             / (2.0 * step)
             for step in STEPS
         ]

@@ -11,7 +11,7 @@ from typing import Any, NoReturn, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sglb import _core
+from sglb import _core, sums
 from sglb.errors import NonFiniteGradient
 from sglb.losses import trial
 from sglb.losses.base import Floats, Loss, Refresh, Task
@@ -309,8 +309,8 @@ class UserLoss(Loss):
         steepness = slope(length)
         for _ in range(HALVINGS):
             closer = slope(0.5 * length)
-            mean = steepness.mean()
-            if np.isfinite(mean) and closer.mean() >= STRAIGHT * mean:
+            mean = sums.mean(steepness)
+            if np.isfinite(mean) and sums.mean(closer) >= STRAIGHT * mean:
                 break
             length, steepness = 0.5 * length, closer
         return length, steepness

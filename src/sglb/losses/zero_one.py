@@ -43,7 +43,7 @@ class Sla(Loss):
     @property
     def smoothness(self) -> float:
         """Largest |s''| = 1 / (6 sqrt(3)), over width²."""
-        return 1.0 / (6.0 * sqrt(3.0) * self.width**2)
+        return 1.0 / (6.0 * sqrt(3.0) * self.width * self.width)
 
     @property
     def kernel_parameters(self) -> tuple[float, float]:

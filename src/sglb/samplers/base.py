@@ -33,7 +33,7 @@ class Move:
         """Reject an invalid move; that the chain stays bounded is for `settings` to check."""
         demand("learning_rate", self.learning_rate, self.learning_rate > 0.0, "above 0")
         demand("noise", self.noise, self.noise >= 0.0, "at least 0")
-        object.__setattr__(self, "temperature", 0.5 * self.noise**2 * self.learning_rate)
+        object.__setattr__(self, "temperature", 0.5 * self.noise * self.noise * self.learning_rate)
         if self.structure_noise == -1.0:
             object.__setattr__(self, "structure_noise", self.noise)
         demand("structure_noise", self.structure_noise, self.structure_noise >= 0.0, "at least 0")

@@ -1,0 +1,58 @@
+"""exp, log and powers that have the same bits on every processor.
+
+Those of NumPy and of the C library differ in their last bits between versions and instruction sets.
+A number that reaches a model file, or decides which model it is, comes from here instead. Infinity
+and NaN are treated as NumPy treats them, without its warnings.
+"""
+
+from collections.abc import Callable
+from typing import overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sglb import _core
+
+Floats = NDArray[np.float64]
+
+
+@overload
+def exp(x: float) -> float: ...
+@overload
+def exp(x: Floats) -> Floats: ...
+def exp(x: float | Floats) -> float | Floats:
+    """Return e^x."""
+    return _each(_core.exp, x) if isinstance(x, np.ndarray) else _core.exp_of(x)
+
+
+@overload
+def log(x: float) -> float: ...
+@overload
+def log(x: Floats) -> Floats: ...
+def log(x: float | Floats) -> float | Floats:
+    """Return the natural logarithm of x."""
+    return _each(_core.log, x) if isinstance(x, np.ndarray) else _core.log_of(x)
+
+
+def log1p(x: Floats) -> Floats:
+    """Return log(1 + x), to the last digits for small x too."""
+    return _each(_core.log1p, x)
+
+
+def expm1(x: Floats) -> Floats:
+    """Return e^x - 1, to the last digits for small x too."""
+    return _each(_core.expm1, x)
+
+
+def power(base: float, exponent: float) -> float:
+    """Return base^exponent for a base >= 0, as exp(exponent log base)."""
+    if exponent in (0.0, 1.0):
+        return base if exponent else 1.0
+    return _core.exp_of(exponent * _core.log_of(base))
+
+
+def _each(fill: Callable[[Floats, Floats], None], x: Floats) -> Floats:
+    values = np.ascontiguousarray(x, dtype=np.float64)
+    out = np.empty_like(values)
+    fill(values.reshape(-1), out.reshape(-1))
+    return out

@@ -31,7 +31,7 @@ def markdown(records, missing=()):
         problem = get_problem(name).smaller(last.rows, last.trees)
         threads = problem.threads or last.threads
         lines += ["", f"### {heading(problem, threads)}", "", *table(problem, rows, threads)]
-    lines += ["", "### What differs", ""]
+    lines += ["", "### Settings of each library", ""]
     lines += [f"- **{get_peer(name).NAME}**: {get_peer(name).NOTE}." for name in used]
     return "\n".join(lines)
 
@@ -39,9 +39,9 @@ def markdown(records, missing=()):
 def _disturbance(results):
     """What ran beside the libraries; threads that wait in a busy loop suffer most from it."""
     cores = [result["others"] for result in results]
-    line = f"- other processes took {median(cores):.2f} cores, at most {max(cores):.2f}"
+    line = f"- other processes used {median(cores):.2f} cores (median), at most {max(cores):.2f}"
     if median(cores) > QUIET:
-        line += ": **not a machine at rest, do not trust these numbers**"
+        line += ": **the machine was busy: do not trust these numbers**"
     return line
 
 

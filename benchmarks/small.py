@@ -68,8 +68,8 @@ OTHERS = {
     "saratoga_houses": 0.5,
 }
 GROUPS = {
-    "Tables that defaults were chosen on": CHOSEN_ON,
-    "Tables left out of the choice": OTHERS,
+    "Tables the defaults were chosen on": CHOSEN_ON,
+    "Left-out tables": OTHERS,
 }
 
 
@@ -172,7 +172,9 @@ def table_of(title, found, libraries, sizes):
     """A group of tables as lines of Markdown, and the relative losses of sglb."""
     names = [get_library(name).NAME for name in libraries]
     lines = ["", f"### {title}, without an evaluation set ({len(found)})", ""]
-    lines.append("| | training rows | " + " | ".join(names) + " | sglb to CatBoost | seconds |")
+    lines.append(
+        "| | training rows | " + " | ".join(names) + " | sglb against CatBoost | seconds of each |"
+    )
     lines.append("|---" + "|--:" * (len(names) + 3) + "|")
     changes = []
     for name, values in found.items():
@@ -191,9 +193,9 @@ def table_of(title, found, libraries, sizes):
     far = [name for name, change, error in changes if change - 2.0 * error > NEAR]
     lines += [
         "",
-        f"sglb to CatBoost: mean {values.mean():+.2f} %, median {np.median(values):+.2f} %, better"
-        f" on {int((values < 0).sum())} of {len(values)}; more than {NEAR:g} % worse beyond two"
-        f" standard errors on {len(far)}" + (f" ({', '.join(far)})." if far else "."),
+        f"sglb against CatBoost: mean {values.mean():+.2f} %, median {np.median(values):+.2f} %,"
+        f" better on {int((values < 0).sum())} of {len(values)}; more than {NEAR:g} % worse by over"
+        f" two standard errors on {len(far)}" + (f" ({', '.join(far)})." if far else "."),
     ]
     return lines
 

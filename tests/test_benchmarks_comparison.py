@@ -135,7 +135,7 @@ class TestComparison:
         assert [goal.met for goal in found] == [False, True, False, True]
         assert found[0].found == "1 of 2 tables; not on far"
         assert found[1].found == "1 of 2"
-        assert found[2].found == "2.0 s against 18.0 s, 9.00 times"
+        assert found[2].found == "2.0 s against 18.0 s, a ratio of 9.00"
 
 
 class TestReport:
@@ -156,7 +156,7 @@ class TestReport:
         assert "| b | 10 × 2 | **2.100** | failed ▲ | 4.200 +100.0 % ▲ |" not in text
         assert "| b | 10 × 2 | **2.100** | failed | 4.200 +100.0 %" in text
         assert "### Where sglb is behind the best peer" in text
-        assert "| a | +10.53 % | LightGBM | no |" in text
+        assert "| a | +10.53 % | LightGBM | yes |" in text
         assert "- CatBoost on b, seed 0, 1: `broke`" in text
         assert "| sglb | 1.50 | 1 | 5.26 % | 5.26 % | 0 |" in text
 

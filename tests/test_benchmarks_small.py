@@ -38,7 +38,7 @@ def test_sglb_is_measured_and_compared_by_hand_checked_numbers():
     assert "| a | 50 % | 2 | 2 | +0.0 ± 50.0 % | 1, 1 |" in text
     assert "| b | 20 | 1.1 | 1 | +10.0 ± 0.0 % | 1, 1 |" in text
     assert "mean +5.00 %, median +5.00 %, better on 0 of 2" in text
-    assert "worse beyond two standard errors on 1 (b)." in text
+    assert "worse by over two standard errors on 1 (b)." in text
 
 
 def test_a_table_of_scikit_learn_runs_through_the_benchmark():

@@ -7,8 +7,8 @@ PACKAGE = "catboost"
 IMPORT = "from catboost import CatBoostClassifier"
 NOTE = (
     "oblivious trees, one with all outputs for several classes; l2 3, structure on an MVS sample"
-    " of 80 % of the rows, noise on split scores (random_strength 1); leaf method and number of"
-    " leaf steps as CatBoost chooses; a custom loss is compiled by Numba where that is installed"
+    " of 80 % of the rows, noise on split scores (random_strength 1); CatBoost chooses leaf"
+    " method and number of leaf steps; Numba, if installed, compiles a custom loss"
 )
 
 

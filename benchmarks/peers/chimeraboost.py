@@ -5,8 +5,8 @@ PACKAGE = "chimeraboost"
 IMPORT = "from chimeraboost import ChimeraBoostClassifier"
 NOTE = (
     "oblivious trees, one with all outputs for several classes; one Newton step, l2 1; without"
-    " what it adds by default: linear leaves, feature crosses, early stopping with a refit;"
-    " compiled (Numba) before the time"
+    " its default extras: linear leaves, feature crosses, early stopping with a refit;"
+    " compiled by Numba before the clock starts"
 )
 
 predict = estimators.predict

@@ -5,8 +5,8 @@ PACKAGE = "hessboost"
 IMPORT = "import hessboost"
 BY_CLASS = True
 NOTE = (
-    "train() on a DMatrix made within the time; tree_method='hist', depth-wise trees, one a class"
-    " and round; Newton leaves, l2 1, at least a Hessian of 1 a leaf"
+    "train() on a DMatrix built within the measured time; tree_method='hist', depth-wise trees,"
+    " one per class and round; Newton leaves, l2 1, a Hessian sum of at least 1 per leaf"
 )
 
 OBJECTIVES = {

@@ -5,8 +5,8 @@ PACKAGE = "lightgbm"
 IMPORT = "from lightgbm import LGBMClassifier"
 BY_CLASS = True
 NOTE = (
-    "leaf-wise trees, num_leaves=2^depth and max_depth=depth, one a class and round; Newton"
-    " leaves, l2 0, at least 20 rows a leaf"
+    "leaf-wise trees, num_leaves=2^depth and max_depth=depth, one per class and round; Newton"
+    " leaves, l2 0, at least 20 rows per leaf"
 )
 
 predict = estimators.predict

@@ -5,8 +5,8 @@ PACKAGE = "scikit-learn"
 IMPORT = "from sklearn.ensemble import HistGradientBoostingClassifier"
 BY_CLASS = True
 NOTE = (
-    "leaf-wise trees, max_leaf_nodes=2^depth and max_depth=depth, one a class and round; Newton"
-    " leaves, l2 0, at least 20 rows a leaf; threads by OMP_NUM_THREADS; no custom loss"
+    "leaf-wise trees, max_leaf_nodes=2^depth and max_depth=depth, one per class and round; Newton"
+    " leaves, l2 0, at least 20 rows per leaf; threads by OMP_NUM_THREADS; no custom loss"
 )
 
 predict = estimators.predict

@@ -5,8 +5,8 @@ PACKAGE = "xgboost"
 IMPORT = "from xgboost import XGBClassifier"
 BY_CLASS = True
 NOTE = (
-    "tree_method='hist', depth-wise trees, one a class and round; Newton leaves, l2 1, at least"
-    " a Hessian of 1 a leaf"
+    "tree_method='hist', depth-wise trees, one per class and round; Newton leaves, l2 1, a Hessian"
+    " sum of at least 1 per leaf"
 )
 
 predict = estimators.predict

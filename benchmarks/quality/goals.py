@@ -53,5 +53,5 @@ def _fast(comparison, peer):
     factor, name = SPEED[peer], get_library(peer).NAME
     text = f"total fit time at most {name}'s" + (f" / {factor:g}" if factor != 1.0 else "")
     theirs, ours, _ = times
-    found = f"{ours:.1f} s against {theirs:.1f} s, {theirs / ours:.2f} times"
+    found = f"{ours:.1f} s against {theirs:.1f} s, a ratio of {theirs / ours:.2f}"
     return Goal(text, found, theirs / ours >= factor)

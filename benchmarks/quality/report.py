@@ -21,8 +21,8 @@ from benchmarks.quality.tables import (
 BEGIN, END = "<!-- results: written by python -m benchmarks.quality -->", "<!-- end of results -->"
 # The second is the honest one: the first has seen its tables before.
 GROUPS = {
-    "Tables that defaults were chosen on": lambda table: table not in LEFT_OUT,
-    "Tables left out of the choice": lambda table: table in LEFT_OUT,
+    "Tables the defaults were chosen on": lambda table: table not in LEFT_OUT,
+    "Left-out tables": lambda table: table in LEFT_OUT,
 }
 RANKS, TRADE = "quality_ranks.png", "quality_time.png"
 
@@ -49,7 +49,7 @@ def markdown(results):
     ):
         lines += losses(comparison, task, title)
     lines += [*error_and_area(comparison), *seconds(comparison), *failures(comparison)]
-    lines += ["", "### What each library does by itself", ""]
+    lines += ["", "### Settings of each library", ""]
     lines += [
         f"- **{name(library)}**: {get_library(library).NOTE}." for library in comparison.libraries
     ]
@@ -72,12 +72,15 @@ def _conditions(results, comparison):
         splits = f"{least}" if least == most else f"{least} to {most}"
         lines.append(f"- {len(comparison.tables)} tables, {splits} splits each")
     if comparison.unfinished:
-        lines.append(f"- not finished by everyone, left out: {', '.join(comparison.unfinished)}")
+        names = ", ".join(comparison.unfinished)
+        lines.append(f"- left out because a library has not finished them: {names}")
     if commits := sorted({r["commit"] for r in results.done.values() if "commit" in r}):
         lines.append(f"- measured at commit {', '.join(commits)}")
     cores = [result["others"] for result in results.done.values() if "others" in result]
     if cores:
-        lines.append(f"- other processes took {median(cores):.2f} cores, at most {max(cores):.2f}")
+        lines.append(
+            f"- other processes used {median(cores):.2f} cores (median), at most {max(cores):.2f}"
+        )
         lines += _rest(comparison)
     return lines
 
@@ -95,9 +98,9 @@ def _rest(comparison):
     n_busy = sum(result.get("others", 0.0) > QUIET for result in results)
     if not n_busy:
         return []
-    told = f"- {n_busy} of {len(results)} fits had company, their times do not count"
+    told = f"- {n_busy} of {len(results)} fits ran beside other work: their times are not used"
     if busy:
-        told += f" where there are others; **not to be trusted: {', '.join(busy)}**"
+        told += f" if another split has one; **do not trust the times of {', '.join(busy)}**"
     return [told]
 
 
@@ -105,7 +108,7 @@ def _goals(comparison):
     found = goals(comparison)
     if not found:
         return []
-    lines = ["", "### Goals", "", "| goal | found | met |", "|---|---|---|"]
+    lines = ["", "### Goals", "", "| goal | result | met |", "|---|---|---|"]
     return lines + [
         f"| {goal.text} | {goal.found} | {'yes' if goal.met else '**no**'} |" for goal in found
     ]
@@ -115,7 +118,7 @@ def _ranks(comparison, title):
     ranks = mean_ranks(comparison.losses)
     lines = heading(
         f"{title} ({len(comparison.tables)})",
-        ("mean rank", "best on", "mean above the best", "median", "failed on"),
+        ("mean rank", "best on", "mean loss above the best", "median", "failed on"),
     )
     for place in ranks.argsort(kind="stable"):
         library = comparison.libraries[place]
@@ -134,18 +137,18 @@ def _ranks(comparison, title):
 def _friedman(comparison):
     p = friedman(comparison.losses)
     if p is None:
-        return "Too few libraries or tables for a test of the ranks."
+        return "Too few libraries or tables to test the ranks."
     difference = critical_difference(len(comparison.libraries), len(comparison.tables))
     return (
-        f"Friedman test that all are alike: p = {p:.2g}. Mean ranks more than {difference:.2f}"
-        f" apart differ (Nemenyi, {100 * LEVEL:g} % over all pairs)."
+        f"Friedman test of equal ranks: p = {p:.2g}. Mean ranks differ significantly if they are"
+        f" more than {difference:.2f} apart (Nemenyi test, {100 * LEVEL:g} % over all pairs)."
     )
 
 
 def _against(comparison, title):
     lines = heading(
-        f"{title}: sglb against each",
-        ("smaller loss on", "larger loss on", "beyond chance better", "worse"),
+        f"{title}: sglb against each library",
+        ("lower loss on", "higher loss on", "significantly lower", "significantly higher"),
     )
     for peer in comparison.peers:
         ahead, behind = comparison.wins(peer)

@@ -70,12 +70,12 @@ def lost(comparison):
             found.append((above, table, peer))
     if not found:
         return ["", "No peer is ahead of sglb on any table."]
-    lines = heading("Where sglb is behind the best peer", ("above it", "best peer", "by chance?"))
-    told = {"better": "no", "worse": "no", "alike": "may be"}
+    lines = heading("Where sglb is behind the best peer", ("above it", "best peer", "significant?"))
+    told = {"better": "yes", "worse": "yes", "alike": "no"}
     for above, table, peer in sorted(found, reverse=True):
         far = FAILED if above == inf else f"{above:+.2f} %"
-        chance = told[comparison.verdict(table, peer)]
-        lines.append(f"| {table} | {far} | {name(peer)} | {chance} |")
+        significant = told[comparison.verdict(table, peer)]
+        lines.append(f"| {table} | {far} | {name(peer)} | {significant} |")
     return lines
 
 
@@ -115,7 +115,7 @@ def seconds(comparison):
     if OWN not in comparison.libraries:
         return lines
     lines += heading(
-        "Time over sglb's, on the tables that both finished",
+        "Time divided by sglb's, on tables that both finished",
         ("fit, total", "fit, median", "predict, total", "predict, median"),
     )
     for peer in comparison.peers:

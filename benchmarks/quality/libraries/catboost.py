@@ -3,8 +3,8 @@ from benchmarks.quality.protocol import answer, categorical, choose
 NAME = "CatBoost"
 PACKAGE = "catboost"
 NOTE = (
-    "automatic learning rate, oblivious trees of depth 6; `cat_features` are the category columns,"
-    " a missing level becomes a level of its own, as CatBoost asks"
+    "automatic learning rate, oblivious trees of depth 6; `cat_features` are the category columns;"
+    " missing levels become a level of their own, which CatBoost requires"
 )
 MISSING = "(missing)"
 

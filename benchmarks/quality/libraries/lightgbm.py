@@ -2,7 +2,7 @@ from benchmarks.quality.protocol import answer, choose
 
 NAME = "LightGBM"
 PACKAGE = "lightgbm"
-NOTE = "learning rate 0.1, leaf-wise trees of 31 leaves, one a class; category dtype read by itself"
+NOTE = "learning rate 0.1, leaf-wise trees of 31 leaves, one per class; reads the category dtype"
 
 predict = answer
 

@@ -2,7 +2,7 @@ from benchmarks.quality.protocol import answer, choose
 
 NAME = "sglb"
 PACKAGE = "sglb"
-NOTE = "automatic learning rate, depth and bins, oblivious trees; frame as it is"
+NOTE = "automatic learning rate, depth and bins, oblivious trees; reads the frame unchanged"
 
 predict = answer
 

@@ -7,10 +7,10 @@ from benchmarks.quality.protocol import answer, categorical, choose
 NAME = "scikit-learn HGB"
 PACKAGE = "scikit-learn"
 NOTE = (
-    "learning rate 0.1, leaf-wise trees of 31 leaves, one a class; category dtype read by itself,"
-    " of a column with more than 255 levels the 254 most frequent in training are kept and the"
-    " rest pooled; columns without any value in training are dropped; scored at its best round on"
-    " the validation rows, though `predict` uses all"
+    "learning rate 0.1, leaf-wise trees of 31 leaves, one per class; reads the category dtype, but"
+    " of more than 255 levels only the 254 most frequent in training are kept and the others are"
+    " pooled; columns without any value in training are dropped; scored at its best round on the"
+    " validation rows, although its `predict` uses all rounds"
 )
 MOST_LEVELS = 255
 POOLED = "(pooled)"

@@ -2,7 +2,7 @@ from benchmarks.quality.protocol import answer, choose
 
 NAME = "XGBoost"
 PACKAGE = "xgboost"
-NOTE = "learning rate 0.3, depth-wise trees of depth 6, one a class; `enable_categorical=True`"
+NOTE = "learning rate 0.3, depth-wise trees of depth 6, one per class; `enable_categorical=True`"
 
 predict = answer
 

@@ -92,7 +92,7 @@ def test_announced_failures_follow_from_the_parameters():
         {},
         {"sampler": "stochastic", "subsample": 0.5},
         {"sampler": "plain", "structure_sample": 0.5},
-        {"sampler": "plain", "structure_sample": 1},
+        {"sampler": "plain", "structure_sample": 2},
         {"sampler": "plain", "random_strength": 1.0},
         {"sampler": Langevin(0.1, 1.0, 0.0)},
     ]

@@ -83,7 +83,7 @@ NOT_NEGATIVE = real("a number >= 0", lambda v: v >= 0)
 FRACTION = real("a number in (0, 1]", lambda v: 0 < v <= 1)
 
 
-SHARE = Rule("a float in (0, 1]", lambda v: not isinstance(v, Integral) and FRACTION.holds(v))
+SHARE = Rule("a float in (0, 1] (1.0 is all rows)", lambda v: not isinstance(v, Integral) and FRACTION.holds(v))
 
 
 RULES: Mapping[str, Rule] = {
@@ -102,12 +102,12 @@ RULES: Mapping[str, Rule] = {
     "shrink_rate": AUTO | NOT_NEGATIVE,
     "structure_noise": NOT_NEGATIVE,
     "subsample": FRACTION,
-    "structure_sample": AUTO | SHARE | whole(1),
+    "structure_sample": AUTO | SHARE | whole(2),
     "random_strength": AUTO | NOT_NEGATIVE,
     "leaf_method": one_of("auto", "gradient", "newton"),
     "leaf_steps": AUTO | whole(1, 100),
     "l2_regularization": AUTO | NOT_NEGATIVE,
-    "init": one_of("auto", "zero", "mean"),
+    "init": one_of("mean", "zero"),
     "categorical_features": one_of("from_dtype", None)
     | Rule("a list of column names or positions, or a boolean mask", _names_columns),
     "class_weight": one_of(None, "balanced")
@@ -163,7 +163,6 @@ class Settings:
             "loss": loss.name,
             "n_estimators": self.n_steps,
             "sampler": sampler,
-            "init": "zero" if parameters["init"] == "zero" else "mean",
             "learning_rate": self.learning_rate,
             "temperature": self.temperature,
             "shrink_rate": self.shrink_rate,

@@ -36,7 +36,6 @@ class LeafMethodName(StrEnum):
 class StartName(StrEnum):
     """Where the chain may start."""
 
-    auto = "auto"
     zero = "zero"
     mean = "mean"
 
@@ -143,7 +142,7 @@ MODEL: Group = {
     "leaf_steps": _auto(_whole, "Newton steps in the leaves of each tree."),
     "l2_regularization": _auto(_real, "Added to the weight of each leaf."),
     "init": _option(
-        StartName, "Model", "Start at zero or, as auto does, at the best constant (mean)."
+        StartName, "Model", "Start at the best constant (mean, the default) or at zero."
     ),
     "class_weight": _option(
         ClassWeightName, "Model", "balanced gives every class the same weight in total."

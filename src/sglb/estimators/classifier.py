@@ -51,7 +51,7 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
         rows on those before the last look at some of the rows: "auto" takes 3 there, else 1.
     l2_regularization : added to the weight of each leaf; "auto" is 0, for Newton leaves 3, or 1 for
         fewer than 1,000 numbers, in units of a row's curvature.
-    init : "zero" (the paper) or "mean", the best constant, never shrunk; "auto" is "mean".
+    init : "mean", the best constant, never shrunk, or "zero" (the paper).
     categorical_features : "from_dtype" (columns of text or of a categorical type), or a list of
         column names or places, or a mask over the columns; None takes every column for numbers.
         Few levels are split one against the others, many become means of the target
@@ -103,7 +103,7 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
         leaf_method: str = "auto",
         leaf_steps: int | str = "auto",
         l2_regularization: float | str = "auto",
-        init: str = "auto",
+        init: str = "mean",
         categorical_features: Any = "from_dtype",
         class_weight: Mapping[Any, float] | str | None = None,
         early_stopping_rounds: int | None = None,

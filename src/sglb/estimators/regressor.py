@@ -46,7 +46,7 @@ class SGLBRegressor(RegressorMixin, ChainEstimator):  # type: ignore[misc]
         leaf_method: str = "auto",
         leaf_steps: int | str = "auto",
         l2_regularization: float | str = "auto",
-        init: str = "auto",
+        init: str = "mean",
         categorical_features: Any = "from_dtype",
         early_stopping_rounds: int | None = None,
         random_state: Any = None,

@@ -5,10 +5,9 @@ sends the others right (bit 1); bit d of a leaf's number belongs to split d. Two
 numbers: codes 0..b (a missing value goes left) and 1..b (a missing value goes right).
 """
 
-from typing import Protocol, cast
+from typing import Any, Protocol
 
 from sglb import _core
-from sglb.bundles import Bundles
 from sglb.elementary import exp
 
 Structure = _core.Structure
@@ -68,7 +67,7 @@ class GreedySearch:
         """Search the structure on noisy gradients of a sample of the rows."""
         strength = self._strength(sample) if self.random_strength else 0.0
         structure = self._search.run(sample, strength)
-        bundles = cast(Bundles | None, sample.bundles)
+        bundles: Any = sample.bundles
         return structure if bundles is None else Structure(*bundles.split(*structure))
 
     def _strength(self, sample: Sample) -> float:

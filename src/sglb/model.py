@@ -22,7 +22,7 @@ class Model:
 
     `parameters` are the constructor's arguments at fit. `loss` is None where a user's own loss was
     not stored: such a model knows raw scores only. `encoding` makes the ensemble's features of a
-    table with categorical columns, None if all columns are numbers. `residual_variance` is the
+    table. `residual_variance` is the
     weighted mean squared residual of the training rows, None where the prediction is not a mean.
     """
 
@@ -30,7 +30,7 @@ class Model:
     parameters: dict[str, Any]
     loss: Loss | None
     ensemble: Ensemble
-    encoding: Encoding | None
+    encoding: Encoding
     classes: NDArray[Any] | None
     feature_names: list[str] | None
     feature_dtype: str
@@ -58,7 +58,7 @@ class Model:
     @property
     def n_columns(self) -> int:
         """Columns of the caller's table."""
-        return self.ensemble.n_features if self.encoding is None else self.encoding.n_columns
+        return self.encoding.n_columns
 
     @property
     def inverse_temperature(self) -> float:
@@ -68,8 +68,6 @@ class Model:
     @property
     def feature_importances(self) -> NDArray[np.float64]:
         """Share of each column in the gain of all splits; zeros if nothing was ever split."""
-        gains = self.ensemble.feature_gains()
-        if self.encoding is not None:
-            gains = self.encoding.share(gains)
+        gains = self.encoding.share(self.ensemble.feature_gains())
         total = gains.sum()
         return gains / total if total > 0.0 else np.zeros_like(gains)

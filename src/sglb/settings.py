@@ -83,7 +83,10 @@ NOT_NEGATIVE = real("a number >= 0", lambda v: v >= 0)
 FRACTION = real("a number in (0, 1]", lambda v: 0 < v <= 1)
 
 
-SHARE = Rule("a float in (0, 1] (1.0 is all rows)", lambda v: not isinstance(v, Integral) and FRACTION.holds(v))
+SHARE = Rule(
+    "a float in (0, 1] (1.0 is all rows)",
+    lambda v: not isinstance(v, Integral) and FRACTION.holds(v),
+)
 
 
 RULES: Mapping[str, Rule] = {

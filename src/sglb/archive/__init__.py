@@ -100,7 +100,7 @@ def loads(data: bytes) -> Model:
     check_trees(arrays, sizes)
     loss = _loss_of(document)
     classes = None if document["classes"] is None else labels_from_json(document["classes"])
-    encoding = storage.unpack(document["categories"], arrays)
+    encoding = storage.unpack(document["categories"], arrays, sizes["F"])
     check_agreement(document, loss, classes, encoding, sizes)
     bins = Bins(arrays["thresholds"], arrays["n_thresholds"])
     best = document["best_score"]

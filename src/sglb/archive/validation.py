@@ -202,12 +202,12 @@ def check_agreement(
     document: Mapping[str, Any],
     loss: Loss | None,
     classes: NDArray[Any] | None,
-    encoding: Encoding | None,
+    encoding: Encoding,
     sizes: Mapping[str, int],
 ) -> None:
     """Check that names, columns, classes, outputs and loss belong to one model."""
-    n_columns = sizes["F"] if encoding is None else encoding.n_columns
-    if encoding is not None and encoding.n_features != sizes["F"]:
+    n_columns = encoding.n_columns
+    if encoding.n_features != sizes["F"]:
         wrong = f"{encoding.n_features} features, the trees have {sizes['F']}"
         raise ModelFormatError("categories", wrong)
     names = document["feature_names"]

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from sglb import _core
 from sglb.bins import Bins
+from sglb.categories.one_row import row_reader
 from sglb.categories.vocabulary import Vocabulary
 from sglb.frame import Features
 from sglb.labels import label_of
@@ -81,6 +82,16 @@ class Encoding:
     level_columns: tuple[int, ...]  # indices among the categorical columns
     tables: tuple[LevelTable, ...]
 
+    @classmethod
+    def numeric(cls, n_columns: int) -> "Encoding":
+        """Return the encoding of a table whose columns are all numbers: it changes nothing."""
+        return cls(np.zeros(n_columns, dtype=np.bool_), (), (), ())
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether all columns are numbers."""
+        return not self.vocabularies
+
     @property
     def n_columns(self) -> int:
         """Number of columns of the caller's table."""
@@ -122,8 +133,16 @@ class Encoding:
                 shares[columns[member]] += gain / len(members)
         return shares
 
-    def blocks(self, features: Features, n_threads: int = 1) -> Iterator[tuple[slice, Floats]]:
-        """Yield the rows of a table block by block, as the values that the trees split on."""
+    def blocks(
+        self, features: Features, n_threads: int = 1
+    ) -> Iterator[tuple[slice, NDArray[Any]]]:
+        """Yield the rows of a table block by block, as the values that the trees split on.
+
+        Numbers are values already: the whole table is one block.
+        """
+        if self.is_numeric:
+            yield slice(0, len(features)), features.matrix()
+            return
         n_rows = max(1, BLOCK_VALUES // max(1, self.n_features))
         pairs = list(zip(self.vocabularies, features.labels, strict=True))
         lookups = [(vocabulary.lookup(column), column.index) for vocabulary, column in pairs]
@@ -155,11 +174,13 @@ class Encoding:
             columns[:, rows] = bins.encode(values, n_threads)
         return columns
 
-    def row_encoder(self) -> Callable[[Sequence[Any]], Floats]:
+    def row_encoder(self) -> Callable[[Sequence[Any]], NDArray[Any]]:
         """Return a function from a row of the caller's values to values (1, n_features).
 
         It uses lists and dicts: for a single row they are faster than arrays.
         """
+        if self.is_numeric:
+            return row_reader(self.n_columns)
         numeric = np.flatnonzero(~self.is_categorical).tolist()
         categorical = np.flatnonzero(self.is_categorical).tolist()
         lookups = [vocabulary.numbers for vocabulary in self.vocabularies]

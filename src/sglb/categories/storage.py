@@ -34,9 +34,9 @@ def empty_arrays() -> Arrays:
     return {name: np.zeros((0,) * len(axes), dtype) for name, (dtype, axes) in ARRAYS.items()}
 
 
-def pack(encoding: Encoding | None) -> tuple[dict[str, Any] | None, Arrays]:
-    """Return an encoding as JSON and arrays."""
-    if encoding is None:
+def pack(encoding: Encoding) -> tuple[dict[str, Any] | None, Arrays]:
+    """Return an encoding as JSON, None where all columns are numbers, and arrays."""
+    if encoding.is_numeric:
         return None, empty_arrays()
     labels = [label for vocabulary in encoding.vocabularies for label in vocabulary.labels]
     texts = [label.encode("utf-8", "surrogatepass") for label in labels]
@@ -71,11 +71,11 @@ def _table_arrays(tables: tuple[LevelTable, ...]) -> Arrays:
     }
 
 
-def unpack(document: Any, arrays: Mapping[str, NDArray[Any]]) -> Encoding | None:
+def unpack(document: Any, arrays: Mapping[str, NDArray[Any]], n_features: int) -> Encoding:
     """Return the encoding that `pack` was called with, or raise `ModelFormatError`."""
     if document is None:
         _require(all(arrays[name].size == 0 for name in ARRAYS), "has arrays but no columns")
-        return None
+        return Encoding.numeric(n_features)
     _check_document(document)
     vocabularies = _vocabularies(document["columns"], arrays)
     encoding = Encoding(

@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from sglb import archive
 from sglb.ensemble import States
-from sglb.estimators.one_row import row_reader
 from sglb.frame import Features, read_features
 from sglb.losses import UserLoss
 from sglb.losses.links import Link
@@ -62,23 +61,17 @@ class FittedChain(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no
     @property
     def is_categorical_(self) -> NDArray[np.bool_]:
         """Mask of the columns that are categorical, (n_features_in_,)."""
-        model = self._fitted()
-        if model.encoding is None:
-            return np.zeros(model.n_columns, dtype=np.bool_)
-        return model.encoding.is_categorical.copy()
+        return self._fitted().encoding.is_categorical.copy()
 
     @property
     def is_text_(self) -> NDArray[np.bool_]:
         """Mask of the categorical columns whose levels are text and not all numbers."""
-        model = self._fitted()
-        if model.encoding is None:
-            return np.zeros(model.n_columns, dtype=np.bool_)
-        return model.encoding.is_text
+        return self._fitted().encoding.is_text
 
     def _read(self, X: Any, threads: int) -> Features:
         """Read rows to predict."""
         model = self._fitted()
-        mask = None if model.encoding is None else model.encoding.is_categorical
+        mask = None if model.encoding.is_numeric else model.encoding.is_categorical
         return read_features(
             self, X, reset=False, categorical=mask, n_threads=threads, layout=model.layout
         )
@@ -91,12 +84,12 @@ class FittedChain(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no
         Rows with categorical columns are encoded, and computed, block by block.
         """
         threads = n_threads(self.n_jobs)
-        features, encoding = self._read(X, threads), self._model.encoding
-        if encoding is None:
-            return kernel(features.matrix(), threads)
-        blocks = encoding.blocks(features, threads)
-        parts = [kernel(values, threads) for _, values in blocks]
-        return tuple(np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        features = self._read(X, threads)
+        blocks = self._model.encoding.blocks(features, threads)
+        first, *others = [kernel(values, threads) for _, values in blocks]
+        if not others:
+            return first
+        return tuple(np.concatenate(arrays) for arrays in zip(first, *others, strict=True))
 
     def predict_raw(self, X: Any) -> Floats:
         """Return raw scores, (n_rows,) or with several outputs (n_rows, n_outputs)."""
@@ -136,8 +129,7 @@ class FittedChain(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no
         """
         model = self._fitted()
         final = model.final
-        encoding = model.encoding
-        encode = row_reader(model.n_columns) if encoding is None else encoding.row_encoder()
+        encode = model.encoding.row_encoder()
         link, n_columns = self._core_link(), self._n_columns()
         if link is None:
             return lambda row: self._answer(user_shape(final.predict(encode(row))[0]))[0]
@@ -164,11 +156,8 @@ class FittedChain(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no
         """Yield the raw scores of the chain after each step."""
         threads = n_threads(self.n_jobs)
         features = self._read(X, threads)
-        ensemble, encoding = self._model.ensemble, self._model.encoding
-        if encoding is None:
-            yield from map(user_shape, ensemble.staged(features.matrix(), threads))
-            return
-        columns = encoding.codes(features, ensemble.bins, threads)
+        ensemble = self._model.ensemble
+        columns = self._model.encoding.codes(features, ensemble.bins, threads)
         state = ensemble.start(len(features))
         for step in range(len(ensemble)):
             ensemble.advance(columns, state, step, threads)

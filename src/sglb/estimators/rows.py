@@ -168,12 +168,10 @@ class Coded(NamedTuple):
     bins: Bins
     is_level: NDArray[np.bool_]
     n_copies: int
-    encoding: Encoding | None
+    encoding: Encoding
 
     def encode(self, features: Features, n_threads: int) -> NDArray[np.uint8]:
         """Return the codes of other rows."""
-        if self.encoding is None:
-            return self.bins.encode(features.values, n_threads)
         return self.encoding.codes(features, self.bins, n_threads)
 
     def training_set(self, rows: Rows, n_threads: int) -> TrainingSet:
@@ -209,7 +207,8 @@ def encode_rows(rows: Rows, max_bins: int, seed: int, n_threads: int) -> Coded:
     if not rows.features.labels:
         bins = Bins.fit(values, max_bins, seed=seed, n_threads=n_threads)
         is_level = np.zeros(bins.n_features, dtype=np.bool_)
-        return Coded(bins.encode(values, n_threads), bins, is_level, 1, None)
+        numeric = Encoding.numeric(values.shape[1])
+        return Coded(bins.encode(values, n_threads), bins, is_level, 1, numeric)
     encoder = Encoder(
         rows.features,
         statistic_targets(rows.target, None if rows.classes is None else len(rows.classes)),

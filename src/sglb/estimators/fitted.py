@@ -84,12 +84,12 @@ class FittedChain(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no
         Rows with categorical columns are encoded, and computed, block by block.
         """
         threads = n_threads(self.n_jobs)
-        features = self._read(X, threads)
-        blocks = self._model.encoding.blocks(features, threads)
-        first, *others = [kernel(values, threads) for _, values in blocks]
-        if not others:
-            return first
-        return tuple(np.concatenate(arrays) for arrays in zip(first, *others, strict=True))
+        features, encoding = self._read(X, threads), self._model.encoding
+        if encoding.is_numeric:  # a block or more would take a seventh of a row's prediction
+            return kernel(features.matrix(), threads)
+        blocks = encoding.blocks(features, threads)
+        parts = [kernel(values, threads) for _, values in blocks]
+        return tuple(np.concatenate(arrays) for arrays in zip(*parts, strict=True))
 
     def predict_raw(self, X: Any) -> Floats:
         """Return raw scores, (n_rows,) or with several outputs (n_rows, n_outputs)."""

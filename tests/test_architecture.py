@@ -22,6 +22,7 @@ REPOSITORY = Path(__file__).parent.parent
 FLOORS = [
     {"cli", "experiments", "integrations", "plots"},
     {"estimators"},
+    {"prepare"},
     {
         "archive",
         "boosting",

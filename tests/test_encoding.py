@@ -14,9 +14,9 @@ from sglb import SGLBClassifier, SGLBRegressor, archive
 from sglb.categories import Encoder, statistic_targets
 from sglb.categories import encoder as encoder_module
 from sglb.categories.encoding import BLOCK_VALUES
-from sglb.estimators.rows import Rows, encode_rows
 from sglb.frame import Features
 from sglb.labels import label_objects
+from sglb.prepare import TrainingRows, encode_rows
 
 FAST = {"n_estimators": 20, "max_depth": 4, "learning_rate": 0.2, "random_state": 0, "n_jobs": 1}
 NAN = float("nan")
@@ -31,7 +31,7 @@ def labelled(*columns):
 
 def encode_training(features, y, weight=None, max_bins=4, classes=(0, 1), n_threads=1):
     classes = None if classes is None else np.array(classes)
-    rows = Rows(features, np.asarray(y, dtype=float), weight, classes)
+    rows = TrainingRows(features, np.asarray(y, dtype=float), weight, classes)
     return encode_rows(rows, max_bins, 0, n_threads)
 
 
@@ -131,7 +131,7 @@ def test_copies_differ_in_statistics_only_and_share_the_weight():
     for feature in (0, 1, 3):
         assert (copies[feature] == copies[feature, 0]).all()
     assert not (copies[2] == copies[2, 0]).all()
-    rows = Rows(features, np.arange(40.0) % 2, None, np.array([0, 1]))
+    rows = TrainingRows(features, np.arange(40.0) % 2, None, np.array([0, 1]))
     training_set = encoded.training_set(rows, 1)
     assert training_set.n_copies == 4
     assert (training_set.weight == 0.25).all()

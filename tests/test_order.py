@@ -10,12 +10,12 @@ import pytest
 
 from sglb import SGLBClassifier, SGLBRegressor, _core
 from sglb.categories import choose_combinations
-from sglb.estimators.rows import Rows
 from sglb.frame import read_features
 from sglb.losses import LOSSES, get_loss
 from sglb.losses.constants import best_constant
 from sglb.losses.minimisers import class_weights, quantile, spread
 from sglb.metrics import METRICS
+from sglb.prepare import TrainingRows
 from sglb.shard import Totals
 from sglb.training_set import TrainingSet, weight_unit
 
@@ -76,7 +76,7 @@ def test_widths_and_what_auto_goes_by_are_the_same_bits(name, weight):
     def facts(order):
         own = loss.prepared(y[order], taken(weight, order))
         features = read_features(SGLBRegressor(), X[order], reset=True)
-        rows = Rows(features, y[order], taken(weight, order), classes)
+        rows = TrainingRows(features, y[order], taken(weight, order), classes)
         size = rows.size(own, own.init(y[order], taken(weight, order)))
         return [*own.parameters().values(), *vars(size).values()]
 

@@ -31,12 +31,12 @@ from sglb.estimators.constructor import check_names
 from sglb.estimators.evaluation import EvalSets, Given, check_watched, list_sets
 from sglb.estimators.fitted import FittedChain
 from sglb.estimators.residuals import LastScores, predicts_means, residual_variance
-from sglb.estimators.rows import Rows, encode_rows, warn_of_repeats
 from sglb.folds import Fold, best_length, deal_folds
 from sglb.frame import Features, read_features
 from sglb.losses import Loss
 from sglb.metrics import MetricSpec, get_metrics
 from sglb.model import Kind, Model
+from sglb.prepare import TrainingRows, encode_rows, warn_of_repeats
 from sglb.samplers import Annealed
 from sglb.settings import Settings, check_parameters, n_threads, resolve
 from sglb.shard import Shard
@@ -159,7 +159,7 @@ class ChainEstimator(FittedChain):
         )
         return self._adopt(model)
 
-    def _read_rows(self, X: Any, y: Any, sample_weight: Any) -> Rows:
+    def _read_rows(self, X: Any, y: Any, sample_weight: Any) -> TrainingRows:
         """Read the training rows; a row of weight zero is not there."""
         features = read_features(
             self,
@@ -175,7 +175,7 @@ class ChainEstimator(FittedChain):
         if weight is not None and not weight.all():
             there = weight > 0.0
             features, target, weight = features.take(there), target[there], weight[there]
-        return Rows(features, target, weight, classes)
+        return TrainingRows(features, target, weight, classes)
 
     def _learn_target(self, y: Any, n_rows: int) -> tuple[Floats, Array | None]:
         """Return the target as numbers and, if there are classes, the classes they stand for."""
@@ -191,7 +191,7 @@ class ChainEstimator(FittedChain):
         raise NotImplementedError
 
     def _read_evaluation(
-        self, given: Sequence[Given], rows: Rows
+        self, given: Sequence[Given], rows: TrainingRows
     ) -> list[tuple[Features, Floats, Floats | None]]:
         """Read the evaluation sets: features, target and weight of each."""
         sets = []
@@ -227,7 +227,12 @@ class ChainEstimator(FittedChain):
         )
 
     def _length(
-        self, training_set: TrainingSet, rows: Rows, loss: Loss, settings: Settings, start: Ensemble
+        self,
+        training_set: TrainingSet,
+        rows: TrainingRows,
+        loss: Loss,
+        settings: Settings,
+        start: Ensemble,
     ) -> int:
         """Return the number of steps to take: as stated, or by cross-validation."""
         if not settings.search_length:

@@ -241,7 +241,7 @@ def test_numbers_of_numpy_are_stored_as_plain_numbers(tmp_path):
 
 def test_labels_that_json_cannot_hold_are_refused_when_saving(tmp_path):
     model = SGLBClassifier(**FAST).fit(X, CLASSES)
-    model._model.__dict__["classes"] = np.array([b"a", b"b", b"c"])
+    model._model.recipe.__dict__["classes"] = np.array([b"a", b"b", b"c"])
     with pytest.raises(TypeError, match="class labels of type"):
         model.save(tmp_path / "m.sglb")
     assert list(tmp_path.iterdir()) == []

@@ -45,9 +45,9 @@ def rows_of(model):
 
 
 def test_the_models_of_this_file_have_all_that_can_be_stored():
-    tables = FITTED["binary"]._model.encoding.tables
+    tables = FITTED["binary"]._model.recipe.encoding.tables
     assert {len(table.members) for table in tables} >= {1, 2}
-    assert FITTED["binary"]._model.encoding.vocabularies[2].has_missing
+    assert FITTED["binary"]._model.recipe.encoding.vocabularies[2].has_missing
 
 
 @EVERY
@@ -117,7 +117,7 @@ def test_a_forged_encoding_is_rejected_by_its_field(change, field):
 
 def test_a_combination_without_entries_is_rejected():
     """Its keys would be -1 in number, which another combination can make up for."""
-    rows = FITTED["binary"]._model.encoding.tables
+    rows = FITTED["binary"]._model.recipe.encoding.tables
     first, second = [index for index, table in enumerate(rows) if len(table.members) > 1][:2]
 
     def change(document):

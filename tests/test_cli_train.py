@@ -96,7 +96,7 @@ def test_train_reads_text_as_categories_and_predict_reads_it_the_same_way(folder
     write_shops("shops.csv")
     done("train", "shops.csv", "-t", "y", "-m", "m.sglb", *SMALL)
     model = load("m.sglb")
-    assert model._model.encoding.is_categorical.tolist() == [True, False, True]
+    assert model._model.recipe.encoding.is_categorical.tolist() == [True, False, True]
     y = write_shops("digits.csv", 1, zips=("02139", "00501"))  # all of it looks like numbers
     done("predict", "m.sglb", "digits.csv", "-o", "p.csv")
     predictions = pa.csv.read_csv("p.csv")["prediction"].to_numpy()
@@ -117,7 +117,7 @@ def test_numbers_are_categories_on_request_and_the_valid_table_is_read_alike(fol
     words = ["train", "shops.csv", "-t", "y", "-m", "m.sglb", *SMALL]
     done(*words, "--categorical", "zone", "--valid", "valid.csv")
     model = load("m.sglb")
-    assert model._model.encoding.is_categorical.all()
+    assert model._model.recipe.encoding.is_categorical.all()
     shown = json.loads(done("evaluate", "m.sglb", "valid.csv", "-t", "y", "--json"))
     assert shown["loss"] == pytest.approx(model.evals_result_["validation_0"]["loss"][-1], rel=1e-4)
     assert "no feature column 'z' to treat as categorical" in rejected(*words, "--categorical", "z")

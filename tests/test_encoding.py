@@ -185,7 +185,9 @@ def test_combinations_are_chosen_that_single_columns_cannot_express():
     table = pl.DataFrame({"a": a, "b": b, "noise": rng.integers(0, 90, 6000)}).cast(pl.String)
     columns = ["a", "b", "noise"]
     model = SGLBClassifier(**FAST, categorical_features=columns).fit(table[:5000], y[:5000])
-    members = [table.members for table in model._model.encoding.tables if len(table.members) > 1]
+    members = [
+        table.members for table in model._model.recipe.encoding.tables if len(table.members) > 1
+    ]
     assert (0, 1) in members
     assert roc_auc_score(y[5000:], model.predict_proba(table[5000:])[:, 1]) > 0.8
     share = model.feature_importances_
@@ -411,7 +413,7 @@ def test_rows_of_weight_zero_teach_no_levels():
     kept = TABLE["size"] != "L"
     other = SGLBClassifier(**FAST).fit(TABLE[kept], (RAW > 0)[kept], sample_weight=weight[kept])
     assert archive.dumps(model._model) == archive.dumps(other._model)
-    assert model._model.encoding.vocabularies[1].labels == ("M", "S")
+    assert model._model.recipe.encoding.vocabularies[1].labels == ("M", "S")
 
 
 def test_the_unit_of_weights_does_not_change_the_statistics():
@@ -426,7 +428,7 @@ def test_the_unit_of_weights_does_not_change_the_statistics():
 
 
 def encode_mixed(y, weight):
-    return SGLBClassifier(**FAST).fit(TABLE, y, sample_weight=weight)._model.encoding
+    return SGLBClassifier(**FAST).fit(TABLE, y, sample_weight=weight)._model.recipe.encoding
 
 
 # -------------------------------------------------------------------------------------- leakage

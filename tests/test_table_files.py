@@ -69,7 +69,7 @@ def test_categories_of_digits_keep_their_leading_zeros(folder):
         "code",
         *SMALL,
     )
-    encoding = load("m.sglb")._model.encoding
+    encoding = load("m.sglb")._model.recipe.encoding
     assert encoding.vocabularies[0].labels == ("02100", "02101", "02102", "02103", "02104")
     assert encoding.vocabularies[1].labels == ("1", "2", "3", "4", "5")
     assert encoding.is_text.tolist() == [True, False]

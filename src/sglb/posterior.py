@@ -27,18 +27,19 @@ def virtual_states(n_steps: int, n_states: int) -> NDArray[np.int64]:
 
 def why_not_draws(model: Model) -> str | None:
     """Return why the states of a chain cannot be draws from its posterior, None if they may be."""
-    if model.temperature == 0.0:
+    recipe, settings = model.recipe, model.recipe.settings
+    if settings.temperature == 0.0:
         return "the chain has no noise"
-    if model.parameters.get("sampler") == "annealed":
+    if recipe.parameters.get("sampler") == "annealed":
         return "it cools down"
-    if model.parameters.get("temperature") == "auto" and model.parameters.get("sampler") in (
+    if recipe.parameters.get("temperature") == "auto" and recipe.parameters.get("sampler") in (
         "langevin",
         "annealed",
     ):
         return "its temperature was chosen for accuracy, not for sampling"
-    if model.leaf_method == "newton":
+    if settings.leaves.method == "newton":
         return "a chain with Newton leaves has no known law"
-    rate = model.learning_rate * model.shrink_rate
+    rate = settings.learning_rate * settings.shrink_rate
     if len(model.ensemble) * rate < LEAST_RELAXATIONS:
         return (
             f"its {len(model.ensemble):,} steps are {len(model.ensemble) * rate:.2g} relaxation"
@@ -51,7 +52,7 @@ def why_not_draws(model: Model) -> str | None:
 def warn_if_not_draws(model: Model, stacklevel: int) -> None:
     """Warn where the disagreement of states is not what a posterior does not know."""
     reason = why_not_draws(model)
-    advice = ". Rank rows by 'total' instead" if model.kind == "classifier" else ""
+    advice = ". Rank rows by 'total' instead" if model.recipe.kind == "classifier" else ""
     if reason is not None:
         warnings.warn(
             "the states of this chain are not draws from its posterior, and their disagreement"

@@ -155,9 +155,9 @@ class Settings:
     structure_outputs: int
     random_strength: float
     seed: int
-    n_threads: int
     n_steps: int
-    search_length: bool  # whether fewer steps may be better, and cross-validation is to tell
+    # Whether fewer steps may be better, and cross-validation is to tell.
+    search_length: bool = False
 
     def resolved(self, parameters: Mapping[str, Any], loss: Loss) -> dict[str, Any]:
         """Return the parameters with the numbers and names that "auto" stands for."""
@@ -238,7 +238,6 @@ def resolve(
         ),
         random_strength=_random_strength(parameters, loss, search_length=search_length),
         seed=draw_seed(parameters["random_state"]),
-        n_threads=n_threads(parameters["n_jobs"]),
         n_steps=int(parameters["n_estimators"]),
         search_length=search_length,
     )

@@ -259,6 +259,16 @@ class Shard:
         energy.add(np.ascontiguousarray(losses, dtype=np.float64), self.data.weight)
         return energy
 
+    def squared_residuals(self, trace: Ensemble | None = None) -> sums.ExactSum:
+        """Return the weighted sum of (y - prediction)^2 at the current state or at a trace's."""
+        raw = self.raw
+        if trace is not None:
+            raw = trace.replay(self.data.code_columns, self._n_threads)[0]
+        squares = sums.ExactSum()
+        residual = self.data.y - self.loss.link(user_shape(raw))
+        squares.add(np.square(residual), self.data.weight)
+        return squares
+
     def losses(self, constant: Floats | None = None) -> tuple[Floats, Floats | None]:
         """Return the losses and weights of rows that are enough to estimate a mean of.
 
@@ -376,13 +386,21 @@ class Shards:
 
     def energy(self) -> sums.ExactSum:
         """Return the weighted sum of the loss, with all digits."""
-        energy = sums.ExactSum()
-        for shard in self.shards:
-            energy.merge(shard.energy())
-        return energy
+        return _merged([shard.energy() for shard in self.shards])
+
+    def squared_residuals(self, trace: Ensemble | None = None) -> sums.ExactSum:
+        """Return the weighted sum of (y - prediction)^2 at the current state or at a trace's."""
+        return _merged([shard.squared_residuals(trace) for shard in self.shards])
 
 
 Rows = Shard | Shards
+
+
+def _merged(parts: Sequence[sums.ExactSum]) -> sums.ExactSum:
+    total = sums.ExactSum()
+    for part in parts:
+        total.merge(part)
+    return total
 
 
 def _largest(bounds: Sequence[SlopeBounds]) -> SlopeBounds:

@@ -41,8 +41,12 @@ from sglb.categories import storage
 from sglb.ensemble import Ensemble
 from sglb.errors import ModelFormatError
 from sglb.files import whole_file
+from sglb.leaves import LeafRule
 from sglb.losses import Loss, UserLoss, get_loss
 from sglb.model import Model
+from sglb.recipe import Recipe
+from sglb.samplers import Move
+from sglb.settings import Settings
 
 MOST_BYTES = 1 << 36
 MOST_HEADER_BYTES = 1 << 26
@@ -77,7 +81,7 @@ def dumps(model: Model) -> bytes:
     """Return the bytes of a model; the same model gives the same bytes."""
     from safetensors.numpy import save
 
-    categories, tables = storage.pack(model.encoding)
+    categories, tables = storage.pack(model.recipe.encoding)
     digest = {"sha256": np.zeros(DIGEST_BYTES, dtype=np.uint8)}
     arrays = _arrays_of(model.ensemble, tables) | digest
     document = json.dumps(
@@ -98,38 +102,71 @@ def loads(data: bytes) -> Model:
     check_document(document)
     sizes = check_shapes(arrays)
     check_trees(arrays, sizes)
+    recipe = _recipe_of(document, arrays, sizes)
+    best = document["best_score"]
+    return Model(
+        recipe,
+        Ensemble.from_arrays(recipe.bins, recipe.offset, arrays),
+        document["residual_variance"],
+        document["best_iteration"],
+        None if best is None else score_from_json(best),
+        each_score(score_from_json, document["evals_result"]),
+    )
+
+
+def _recipe_of(document: dict[str, Any], arrays: Arrays, sizes: Mapping[str, int]) -> Recipe:
     loss = _loss_of(document)
     classes = None if document["classes"] is None else labels_from_json(document["classes"])
     encoding = storage.unpack(document["categories"], arrays, sizes["F"])
     check_agreement(document, loss, classes, encoding, sizes)
-    bins = Bins(arrays["thresholds"], arrays["n_thresholds"])
-    best = document["best_score"]
-    unchanged = {name: document[name] for name in _PLAIN_FIELDS}
-    return Model(
+    return Recipe(
+        kind=document["kind"],
         parameters={name: from_json(value) for name, value in document["parameters"].items()},
+        settings=_settings_of(document, sizes["D"]),
         loss=loss,
-        ensemble=Ensemble.from_arrays(bins, arrays["offset"], arrays),
         encoding=encoding,
+        bins=Bins(arrays["thresholds"], arrays["n_thresholds"]),
+        offset=arrays["offset"],
         classes=classes,
-        best_score=None if best is None else score_from_json(best),
-        evals_result=each_score(score_from_json, document["evals_result"]),
-        **unchanged,
+        feature_names=document["feature_names"],
+        total_weight=document["total_weight"],
     )
 
 
-_PLAIN_FIELDS = (
-    "kind",
-    "feature_names",
-    "feature_dtype",
+# Fields of the settings that are stored as they are.
+_NUMBERS = (
     "learning_rate",
     "temperature",
     "shrink_rate",
-    "leaf_method",
-    "total_weight",
+    "max_bins",
+    "structure_rows",
+    "structure_outputs",
+    "random_strength",
     "seed",
-    "residual_variance",
-    "best_iteration",
+    "n_steps",
 )
+
+
+def _settings_of(document: Mapping[str, Any], max_depth: int) -> Settings:
+    leaves = LeafRule(
+        document["leaf_method"], document["l2_regularization"], document["leaf_steps"]
+    )
+    sampler = from_json(document["sampler"])
+    if not hasattr(sampler, "move"):
+        sampler = LostSampler()
+    numbers = {name: document[name] for name in _NUMBERS}
+    return Settings(sampler=sampler, leaves=leaves, max_depth=max_depth, **numbers)
+
+
+class LostSampler:
+    """Stands for a sampler of the user's own, which a model file does not hold."""
+
+    def move(self, step: int) -> Move:
+        """Reject to go on: nobody knows how."""
+        raise ValueError(
+            "the sampler of this model was an object of your own, which a model file does not"
+            " hold: it can predict, but not go on training"
+        )
 
 
 def _arrays_of(ensemble: Ensemble, tables: Arrays) -> Arrays:
@@ -143,18 +180,28 @@ def _arrays_of(ensemble: Ensemble, tables: Arrays) -> Arrays:
 
 
 def _document_of(model: Model) -> dict[str, Any]:
-    loss = None if isinstance(model.loss, UserLoss) else model.loss
-    parameters = {name: v for name, v in model.parameters.items() if name not in LEFT_OUT}
+    recipe, settings = model.recipe, model.recipe.settings
+    loss = None if isinstance(recipe.loss, UserLoss) else recipe.loss
+    parameters = {name: v for name, v in recipe.parameters.items() if name not in LEFT_OUT}
     return {
         "format": "sglb",
         "version": FORMAT_VERSION,
         "noise_version": NOISE_VERSION,
+        "kind": recipe.kind,
         "loss": None if loss is None else loss_to_json(loss),
-        "classes": None if model.classes is None else labels_to_json(model.classes),
+        "classes": None if recipe.classes is None else labels_to_json(recipe.classes),
+        "feature_names": recipe.feature_names,
+        "total_weight": recipe.total_weight,
         "parameters": {name: to_json(value) for name, value in parameters.items()},
+        "sampler": to_json(settings.sampler),
+        "leaf_method": settings.leaves.method,
+        "leaf_steps": settings.leaves.steps,
+        "l2_regularization": settings.leaves.l2,
+        "residual_variance": model.residual_variance,
+        "best_iteration": model.best_iteration,
         "best_score": to_json(model.best_score),
         "evals_result": each_score(to_json, model.evals_result),
-    } | {name: getattr(model, name) for name in _PLAIN_FIELDS}
+    } | {name: getattr(settings, name) for name in _NUMBERS}
 
 
 def _open(data: bytes) -> tuple[dict[str, Any], Arrays]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sglb.archive.arguments import FEATURE_TYPES, LABEL_TYPES
+from sglb.archive.arguments import LABEL_TYPES
 from sglb.categories import Encoding, storage
 from sglb.errors import ModelFormatError
 from sglb.losses import Loss
@@ -96,13 +96,20 @@ FIELDS: Mapping[str, Callable[[Any], bool]] = {
     "loss": _is_loss,
     "classes": _is_classes,
     "feature_names": _is_names,
-    "feature_dtype": lambda v: v in FEATURE_TYPES,
     "categories": lambda v: v is None or isinstance(v, dict),  # examined by their own room
     "parameters": lambda v: isinstance(v, dict),
     "learning_rate": lambda v: _is_number(v) and v > 0,
     "temperature": lambda v: _is_number(v) and v >= 0,
     "shrink_rate": lambda v: _is_number(v) and v >= 0,
     "leaf_method": lambda v: v in ("gradient", "newton"),
+    "leaf_steps": lambda v: _is_count(v) and 1 <= v <= 100,
+    "l2_regularization": lambda v: _is_number(v) and v >= 0,
+    "sampler": lambda v: isinstance(v, dict),
+    "max_bins": lambda v: _is_count(v) and 2 <= v <= 255,
+    "structure_rows": _is_count,
+    "structure_outputs": _is_count,
+    "random_strength": lambda v: _is_number(v) and v >= 0,
+    "n_steps": _is_count,
     "total_weight": lambda v: _is_number(v) and v > 0,
     "seed": _is_count,
     "residual_variance": lambda v: v is None or (_is_number(v) and v >= 0),

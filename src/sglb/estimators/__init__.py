@@ -15,12 +15,12 @@ __all__ = ["SGLBClassifier", "SGLBRegressor", "load", "sklearn_expected_failed_c
 def load(path: str | Path) -> SGLBClassifier | SGLBRegressor:
     """Read a fitted estimator from a file written by `save`."""
     model = archive.read(path)
-    kind = SGLBClassifier if model.kind == "classifier" else SGLBRegressor
-    unknown = set(model.parameters) - set(kind().get_params(deep=False))
+    kind = SGLBClassifier if model.recipe.kind == "classifier" else SGLBRegressor
+    unknown = set(model.recipe.parameters) - set(kind().get_params(deep=False))
     if unknown:
         raise ModelFormatError("parameters", f"{kind.__name__} has no parameters {sorted(unknown)}")
     try:  # what a file cannot hold, a user's sampler say, comes back as None
-        check_parameters({name: v for name, v in model.parameters.items() if v is not None})
+        check_parameters({name: v for name, v in model.recipe.parameters.items() if v is not None})
     except ValueError as error:
         raise ModelFormatError("parameters", str(error)) from error
-    return kind(**model.parameters)._adopt(model)
+    return kind(**model.recipe.parameters)._adopt(model)

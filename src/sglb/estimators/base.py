@@ -30,17 +30,16 @@ from sglb.ensemble import Ensemble
 from sglb.estimators.constructor import check_names
 from sglb.estimators.evaluation import EvalSets, Given, check_watched, list_sets
 from sglb.estimators.fitted import FittedChain
-from sglb.estimators.residuals import LastScores, predicts_means, residual_variance
+from sglb.estimators.residuals import residual_variance
 from sglb.folds import Fold, best_length, deal_folds
 from sglb.frame import Features, read_features
 from sglb.losses import Loss
 from sglb.metrics import MetricSpec, get_metrics
-from sglb.model import Kind, Model
+from sglb.model import Model
 from sglb.prepare import TrainingRows, encode_rows, warn_of_repeats
+from sglb.recipe import Kind, Recipe
 from sglb.samplers import Annealed
-from sglb.settings import Settings, check_parameters, n_threads, resolve
-from sglb.shard import Shard
-from sglb.structure import GreedySearch
+from sglb.settings import check_parameters, n_threads, resolve
 from sglb.targets import read_numbers, read_weight
 from sglb.training_set import TrainingSet
 
@@ -110,52 +109,43 @@ class ChainEstimator(FittedChain):
         loss = loss.tried(rows.target, best, check=check_gradient)
         alone = not sets_given and not guests
         settings = resolve(parameters, loss, rows.size(loss, best), alone=alone)
-        threads = settings.n_threads
-        given = self._read_evaluation(sets_given, rows)
+        threads = n_threads(self.n_jobs)
+        stated_sets = self._read_evaluation(sets_given, rows)
         metrics = get_metrics(eval_metric, rows.task)
-        coded = encode_rows(rows, settings.max_bins, settings.seed, threads)
-        feature_dtype = rows.features.values.dtype.name
+        encoded = encode_rows(rows, settings.max_bins, settings.seed, threads)
         rows = rows.without_features()
         sets = [
-            EvaluationSet(f"validation_{place}", coded.encode(features, threads), target, weight)
-            for place, (features, target, weight) in enumerate(given)
+            EvaluationSet(f"validation_{number}", encoded.encode(features, threads), target, weight)
+            for number, (features, target, weight) in enumerate(stated_sets)
         ]
+        names = getattr(self, "feature_names_in_", None)
+        recipe = Recipe(
+            kind=self._kind,
+            parameters=parameters,
+            settings=settings,
+            loss=loss,
+            encoding=encoded.encoding,
+            bins=encoded.bins,
+            offset=np.zeros_like(best) if self.init == "zero" else best,
+            classes=rows.classes,
+            feature_names=None if names is None else list(names),
+            total_weight=rows.total_weight,
+        )
+        data = encoded.training_set(rows, threads)
+        n_steps = self._length(recipe, data, threads)
+        chain = recipe.make_chain(data, threads)
         history = History(sets, metrics, threads)
-        start = np.zeros_like(best) if self.init == "zero" else best
-        size = settings.sampler.move(0).transition.size
-        trace = Ensemble(coded.bins, settings.max_depth, start, size=size)
-        training_set = coded.training_set(rows, threads)
-        last = LastScores()
-        n_steps = self._length(training_set, rows, loss, settings, trace)
-        if guests:
-            guests.insert(0, Parameters(settings.resolved(parameters, loss)))
-        if predicts_means(loss):
-            guests.append(last)
-        chain = self._chain(training_set, loss, settings, trace, threads)
-        ensemble = self._run(chain, settings, n_steps, history, guests)
+        ensemble = self._run(chain, recipe, n_steps, history, guests)
         best_iteration, best_score = history.best() if sets else (None, None)
         if self.early_stopping_rounds is not None and best_iteration is not None:
             ensemble = ensemble.at(best_iteration)
-        names = getattr(self, "feature_names_in_", None)
         model = Model(
-            kind=self._kind,
-            parameters=parameters,
-            loss=loss,
-            ensemble=ensemble,
-            encoding=coded.encoding,
-            classes=rows.classes,
-            feature_names=None if names is None else list(names),
-            feature_dtype=feature_dtype,
-            learning_rate=settings.learning_rate,
-            temperature=settings.temperature,
-            shrink_rate=settings.shrink_rate,
-            leaf_method=settings.leaves.method,
-            total_weight=rows.total_weight,
-            seed=settings.seed,
-            residual_variance=residual_variance(training_set, loss, ensemble, last, threads),
-            best_iteration=best_iteration,
-            best_score=best_score,
-            evals_result=history.result,
+            recipe,
+            ensemble,
+            residual_variance(chain, ensemble),
+            best_iteration,
+            best_score,
+            history.result,
         )
         return self._adopt(model)
 
@@ -214,63 +204,29 @@ class ChainEstimator(FittedChain):
         """Return the target of an evaluation set in the numbers of the training target."""
         return self._learn_target(y, n_rows)[0]
 
-    def _rule(self, settings: Settings, n_threads: int) -> GreedySearch:
-        """Return the rule that chooses structures."""
-        return GreedySearch(
-            settings.max_depth,
-            l2=settings.leaves.l2,
-            newton=settings.leaves.method == "newton",
-            structure_rows=settings.structure_rows,
-            structure_outputs=settings.structure_outputs,
-            random_strength=settings.random_strength,
-            n_threads=n_threads,
-        )
-
-    def _length(
-        self,
-        training_set: TrainingSet,
-        rows: TrainingRows,
-        loss: Loss,
-        settings: Settings,
-        start: Ensemble,
-    ) -> int:
+    def _length(self, recipe: Recipe, data: TrainingSet, threads: int) -> int:
         """Return the number of steps to take: as stated, or by cross-validation."""
+        settings = recipe.settings
         if not settings.search_length:
             return settings.n_steps
 
         def make_fold(inside: NDArray[np.bool_]) -> Fold:
-            everywhere = np.tile(inside, training_set.n_copies)
-            trace = Ensemble(start.bins, settings.max_depth, start.offset)
-            chain = self._chain(training_set.take(~everywhere), loss, settings, trace, 1)
-            return Fold(chain, training_set.first_copy().take(inside))
+            chain = recipe.make_chain(data.take(~np.tile(inside, data.n_copies)), 1)
+            return Fold(chain, data.first_copy().take(inside))
 
         if self.verbose:
             say(f"cross-validation of the number of trees, at most {settings.n_steps:,}")
-        folds = deal_folds(training_set, settings.seed, classes=rows.classes is not None)
-        threads = settings.n_threads if loss.row_wise else 1
-        n_steps = best_length(make_fold, folds, settings.n_steps, threads)
+        folds = deal_folds(data, settings.seed, classes=recipe.classes is not None)
+        row_wise = recipe.loss is not None and recipe.loss.row_wise
+        n_steps = best_length(make_fold, folds, settings.n_steps, threads if row_wise else 1)
         if self.verbose:
             say(f"{n_steps:,} trees are best")
         return n_steps
 
-    def _chain(
-        self,
-        training_set: TrainingSet,
-        loss: Loss,
-        settings: Settings,
-        trace: Ensemble,
-        n_threads: int,
-    ) -> Chain:
-        """Return the chain that the settings describe."""
-        newton = settings.leaves.method == "newton"
-        rows = Shard.start(training_set, loss, trace, newton=newton, n_threads=n_threads)
-        rule = self._rule(settings, n_threads)
-        return Chain(rows, settings.sampler, rule, settings.leaves, trace, seed=settings.seed)
-
     def _run(
         self,
         chain: Chain,
-        settings: Settings,
+        recipe: Recipe,
         n_steps: int,
         history: History,
         callbacks: Sequence[Callback],
@@ -279,10 +235,12 @@ class ChainEstimator(FittedChain):
         # The order matters: scores are there before anything looks at them.
         watching: list[Callback] = [history] if history.sets else []
         if self.early_stopping_rounds is not None:
-            sampler = settings.sampler
+            sampler = recipe.settings.sampler
             cooling = sampler.n_steps if isinstance(sampler, Annealed) else 0
             watching.append(EarlyStopping(self.early_stopping_rounds, after=cooling))
-        watching.extend(callbacks)
+        if callbacks:
+            resolved = recipe.settings.resolved(recipe.parameters, chain.rows.loss)
+            watching += [Parameters(resolved), *callbacks]
         if self.verbose:
             watching.append(Progress(every=self.verbose if self.verbose > 1 else None))
         with ExitStack() as stack:
@@ -308,8 +266,10 @@ class ChainEstimator(FittedChain):
             return
         model = archive.loads(data)
         # A pickle, unlike a file, brings everything back: objects among the parameters too.
-        known = {name: kept[name] for name in model.parameters if name in kept}
-        model = replace(model, parameters=model.parameters | known)
-        if model.loss is None and kept.get("loss") is not None:
-            model = replace(model, loss=self._choose_loss(model.classes))
+        recipe = model.recipe
+        known = {name: kept[name] for name in recipe.parameters if name in kept}
+        recipe = replace(recipe, parameters=recipe.parameters | known)
+        if recipe.loss is None and kept.get("loss") is not None:
+            recipe = replace(recipe, loss=self._choose_loss(recipe.classes))
+        model = replace(model, recipe=recipe)
         self._adopt(model)

@@ -33,22 +33,23 @@ class FittedChain(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no
     def _adopt(self, model: Model) -> Self:
         """Become the fitted estimator of a model."""
         self._model = model
+        recipe, settings = model.recipe, model.recipe.settings
         self.ensemble_ = model.ensemble
-        self.loss_ = model.loss
-        self.n_features_in_ = model.n_columns
-        if model.feature_names is not None:
-            self.feature_names_in_ = np.array(model.feature_names, dtype=object)
-        if model.classes is not None:
-            self.classes_ = model.classes
+        self.loss_ = recipe.loss
+        self.n_features_in_ = recipe.encoding.n_columns
+        if recipe.feature_names is not None:
+            self.feature_names_in_ = np.array(recipe.feature_names, dtype=object)
+        if recipe.classes is not None:
+            self.classes_ = recipe.classes
         self.n_iter_ = len(model.ensemble)
         self.best_iteration_ = model.best_iteration
         self.best_score_ = model.best_score
         self.evals_result_ = model.evals_result
-        self.learning_rate_ = model.learning_rate
-        self.temperature_ = model.temperature
-        self.shrink_rate_ = model.shrink_rate
-        self.leaf_method_ = model.leaf_method
-        self.inverse_temperature_ = model.inverse_temperature
+        self.learning_rate_ = settings.learning_rate
+        self.temperature_ = settings.temperature
+        self.shrink_rate_ = settings.shrink_rate
+        self.leaf_method_ = settings.leaves.method
+        self.inverse_temperature_ = recipe.inverse_temperature
         self.feature_importances_ = model.feature_importances
         return self
 
@@ -61,17 +62,17 @@ class FittedChain(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no
     @property
     def is_categorical_(self) -> NDArray[np.bool_]:
         """Mask of the columns that are categorical, (n_features_in_,)."""
-        return self._fitted().encoding.is_categorical.copy()
+        return self._fitted().recipe.encoding.is_categorical.copy()
 
     @property
     def is_text_(self) -> NDArray[np.bool_]:
         """Mask of the categorical columns whose levels are text and not all numbers."""
-        return self._fitted().encoding.is_text
+        return self._fitted().recipe.encoding.is_text
 
     def _read(self, X: Any, threads: int) -> Features:
         """Read rows to predict."""
         model = self._fitted()
-        mask = None if model.encoding.is_numeric else model.encoding.is_categorical
+        mask = None if model.recipe.encoding.is_numeric else model.recipe.encoding.is_categorical
         return read_features(
             self, X, reset=False, categorical=mask, n_threads=threads, layout=model.layout
         )
@@ -84,7 +85,7 @@ class FittedChain(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no
         Rows with categorical columns are encoded, and computed, block by block.
         """
         threads = n_threads(self.n_jobs)
-        features, encoding = self._read(X, threads), self._model.encoding
+        features, encoding = self._read(X, threads), self._model.recipe.encoding
         if encoding.is_numeric:  # a block or more would take a seventh of a row's prediction
             return kernel(features.matrix(), threads)
         blocks = encoding.blocks(features, threads)
@@ -115,7 +116,8 @@ class FittedChain(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no
     def _core_link(self) -> Link | None:
         """Return the link from raw scores to answers, None where Python has to see the scores."""
         model = self._fitted()
-        link = None if model.loss is None else model.loss.link
+        loss = model.recipe.loss
+        link = None if loss is None else loss.link
         return link if isinstance(link, Link) else None
 
     def row_predictor(self) -> Callable[[Any], Any]:
@@ -129,7 +131,7 @@ class FittedChain(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no
         """
         model = self._fitted()
         final = model.final
-        encode = model.encoding.row_encoder()
+        encode = model.recipe.encoding.row_encoder()
         link, n_columns = self._core_link(), self._n_columns()
         if link is None:
             return lambda row: self._answer(user_shape(final.predict(encode(row))[0]))[0]
@@ -157,7 +159,7 @@ class FittedChain(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no
         threads = n_threads(self.n_jobs)
         features = self._read(X, threads)
         ensemble = self._model.ensemble
-        columns = self._model.encoding.codes(features, ensemble.bins, threads)
+        columns = self._model.recipe.encoding.codes(features, ensemble.bins, threads)
         state = ensemble.start(len(features))
         for step in range(len(ensemble)):
             ensemble.advance(columns, state, step, threads)
@@ -184,7 +186,7 @@ class FittedChain(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no
         A loss of your own is code and not in the file: a classifier then has `decision_function`
         and `predict`, but no probabilities. Pickle keeps it, where the loss can be imported.
         """
-        loss = self._fitted().loss
+        loss = self._fitted().recipe.loss
         if isinstance(loss, UserLoss) and callable(getattr(loss.user, "link", None)):
             warnings.warn(
                 f"the link of loss '{loss.name}' is code and not in the file: predictions of the"

@@ -75,7 +75,7 @@ class SGLBRegressor(RegressorMixin, ChainEstimator):  # type: ignore[misc]
         return raw if self.loss_ is None else self.loss_.link(raw)
 
     def _core_link(self) -> Link | None:
-        return IDENTITY if self._fitted().loss is None else super()._core_link()
+        return IDENTITY if self._fitted().recipe.loss is None else super()._core_link()
 
     def _n_columns(self) -> int:
         return self._fitted().ensemble.n_outputs

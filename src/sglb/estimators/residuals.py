@@ -1,16 +1,8 @@
 """How far the training rows lie from their predictions: the noise that a regressor knows of."""
 
-import numpy as np
-from numpy.typing import NDArray
-
-from sglb import sums
-from sglb.callbacks import BaseCallback, StepInfo
+from sglb.chain import Chain
 from sglb.ensemble import Ensemble
 from sglb.losses import Loss
-from sglb.losses.shapes import user_shape
-from sglb.training_set import TrainingSet
-
-Floats = NDArray[np.float64]
 
 # Losses whose prediction is the mean of y, so that residuals have a variance about it.
 MEAN_LOSSES = ("squared", "poisson")
@@ -21,29 +13,15 @@ def predicts_means(loss: Loss) -> bool:
     return loss.task == "regression" and loss.name in MEAN_LOSSES
 
 
-class LastScores(BaseCallback):
-    """Keeps the raw scores of the training rows, (n_outputs, n_rows), where the chain ended."""
-
-    def __init__(self) -> None:
-        self.n_steps = -1
-        self.raw: Floats = np.empty((0, 0))
-
-    def finish(self, info: StepInfo) -> None:
-        """Keep the loop's own array: nobody writes to it any more."""
-        self.n_steps, self.raw = info.step, info.raw
-
-
-def residual_variance(
-    training_set: TrainingSet, loss: Loss, ensemble: Ensemble, last: LastScores, threads: int
-) -> float | None:
+def residual_variance(chain: Chain, trace: Ensemble) -> float | None:
     """Weighted mean squared residual of the training rows, None if predictions are not means.
 
     The rows are taken as the chain saw them: in prediction a training row's mean by category would
-    know its own y. A chain that was cut back is replayed; else `last` has the same numbers.
+    know its own y. A chain that was cut back to `trace` is replayed.
     """
-    if not predicts_means(loss):
+    rows = chain.rows
+    if not predicts_means(rows.loss):
         return None
-    whole = last.n_steps == len(ensemble)
-    raw = last.raw if whole else ensemble.replay(training_set.code_columns, threads)[0]
-    residual = training_set.y - loss.link(user_shape(raw))
-    return sums.mean(np.square(residual), training_set.weight)
+    cut_back = len(trace) < len(chain.trace)
+    squares = rows.squared_residuals(trace if cut_back else None)
+    return squares.value() / rows.totals.total_weight

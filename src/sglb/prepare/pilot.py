@@ -1,4 +1,4 @@
-"""Which categorical columns to combine, by what a pilot chain on single columns leaves unexplained."""
+"""Which categorical columns to combine, by what a pilot chain on single columns cannot explain."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -1,0 +1,74 @@
+"""Everything that is known of a chain before its first step.
+
+A recipe and a trace are a model; a checkpoint in mid-training needs no more than that.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sglb.bins import Bins
+from sglb.categories import Encoding
+from sglb.chain import Chain
+from sglb.ensemble import Ensemble
+from sglb.losses import Loss
+from sglb.settings import Settings
+from sglb.shard import Shard
+from sglb.structure import GreedySearch
+from sglb.training_set import TrainingSet
+
+Kind = Literal["classifier", "regressor"]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What a chain is made by.
+
+    `parameters` are the constructor's arguments at fit, `settings` the numbers they resolve to.
+    `loss` is None where a user's own loss was not stored: such a model knows raw scores only.
+    `encoding` makes the features of the trees of a table, `bins` their codes. `offset` is where the
+    chain starts, (n_outputs,).
+    """
+
+    kind: Kind
+    parameters: dict[str, Any]
+    settings: Settings
+    loss: Loss | None
+    encoding: Encoding
+    bins: Bins
+    offset: NDArray[np.float64]
+    classes: NDArray[Any] | None
+    feature_names: list[str] | None
+    total_weight: float
+
+    @property
+    def inverse_temperature(self) -> float:
+        """beta = N / T, the paper's inverse temperature; infinite without noise."""
+        temperature = self.settings.temperature
+        return self.total_weight / temperature if temperature > 0.0 else float("inf")
+
+    def start_trace(self) -> Ensemble:
+        """Return the trace of a chain that has not taken a step."""
+        size = self.settings.sampler.move(0).transition.size
+        return Ensemble(self.bins, self.settings.max_depth, self.offset, size=size)
+
+    def make_chain(self, data: TrainingSet, n_threads: int, trace: Ensemble | None = None) -> Chain:
+        """Return a chain on all rows of `data`, in the state that a trace leads to."""
+        settings, loss = self.settings, self.loss
+        if loss is None:
+            raise ValueError("a loss of the user's own is not stored with a recipe; set it first")
+        trace = self.start_trace() if trace is None else trace
+        newton = settings.leaves.method == "newton"
+        rule = GreedySearch(
+            settings.max_depth,
+            l2=settings.leaves.l2,
+            newton=newton,
+            structure_rows=settings.structure_rows,
+            structure_outputs=settings.structure_outputs,
+            random_strength=settings.random_strength,
+            n_threads=n_threads,
+        )
+        rows = Shard.start(data, loss, trace, newton=newton, n_threads=n_threads)
+        return Chain(rows, settings.sampler, rule, settings.leaves, trace, seed=settings.seed)

@@ -1,0 +1,86 @@
+"""Model files that every later version must read, and what they predict.
+
+    python tests/golden.py          # makes the files that are not there yet; old ones stay
+
+A file is never made again: it shows that models of old versions still load and predict the same.
+"""
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+from sglb import SGLBClassifier, SGLBRegressor
+from sglb.samplers import Move
+from sglb.transition import Transition
+
+FOLDER = Path(__file__).parent / "data" / "golden"
+FORMAT = 2
+SMALL = {"n_estimators": 6, "max_depth": 3, "random_state": 0, "n_jobs": 1}
+
+
+class HeavyBall:
+    """A sampler with momentum."""
+
+    def move(self, step):
+        return Move(0.1, noise=0.1, transition=Transition([[1.0, 0.5], [0.0, 0.5]], [1.0, 1.0]))
+
+
+def table(seed=0):
+    """Rows with numbers, a missing value here and there, and two columns of labels."""
+    rng = np.random.default_rng(seed)
+    few, many = rng.integers(0, 4, 80), rng.integers(0, 30, 80)
+    rows = [
+        [None if i % 9 == 0 else round(float(x), 3), round(float(z), 3), f"f{a}", f"m{b}"]
+        for i, (x, z, a, b) in enumerate(zip(*rng.normal(size=(2, 80)), few, many, strict=True))
+    ]
+    return np.array(rows, dtype=object)
+
+
+def numbers():
+    return np.array([[np.nan if x is None else x, z] for x, z, *_ in table()], dtype=float)
+
+
+def target():
+    X = numbers()
+    return np.nan_to_num(X[:, 0]) + X[:, 1] ** 2
+
+
+MODELS = {
+    "numbers": lambda: SGLBRegressor(**SMALL).fit(numbers(), target()),
+    "poisson": lambda: SGLBRegressor(**SMALL, loss="poisson").fit(numbers(), target().round() ** 2),
+    "two_classes": lambda: SGLBClassifier(**SMALL).fit(numbers(), target() > 1),
+    "three_classes": lambda: SGLBClassifier(**SMALL).fit(
+        numbers(), np.array(["a", "b", "c"])[np.digitize(target(), [0.5, 1.5])]
+    ),
+    "categories": lambda: SGLBClassifier(**SMALL, categorical_features=[2, 3]).fit(
+        table(), target() > 1
+    ),
+    "momentum": lambda: SGLBRegressor(**SMALL, sampler=HeavyBall(), leaf_method="gradient").fit(
+        numbers(), target()
+    ),
+}
+
+
+def rows_for(name):
+    return table() if name == "categories" else numbers()
+
+
+def predictions(model, name):
+    """Everything that a model predicts, in hexadecimal digits."""
+    rows = rows_for(name)[:20]
+    raw = np.asarray(model.predict_raw(rows)).ravel()
+    last = np.asarray(
+        model.predict_proba(rows) if hasattr(model, "classes_") else model.predict(rows)
+    )
+    return [value.hex() for value in (*raw.tolist(), *last.ravel().tolist())]
+
+
+if __name__ == "__main__":
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for name, make in MODELS.items():
+        path = FOLDER / f"{name}_{FORMAT}.sglb"
+        if not path.exists():
+            model = make()
+            model.save(path)
+            path.with_suffix(".json").write_text(json.dumps(predictions(model, name)) + "\n")

@@ -235,8 +235,8 @@ def structure_rows(
         times = 2 if several else 1
         if n_rows <= 50_000 * min(times, max(1.0, n_steps / 500.0)):
             return n_rows
-        some = max(25_000.0, min(80.0 * math.sqrt(n_rows), max(50_000.0, n_rows / 50.0)))
-        return min(n_rows, round(times * some * power(max(1.0, n_steps / 100.0), 0.125)))
+        n_sampled = max(25_000.0, min(80.0 * math.sqrt(n_rows), max(50_000.0, n_rows / 50.0)))
+        return min(n_rows, round(times * n_sampled * power(max(1.0, n_steps / 100.0), 0.125)))
     if isinstance(sample, Integral):
         return min(n_rows, int(sample))
     return max(1, round(float(sample) * n_rows))

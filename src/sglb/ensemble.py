@@ -228,9 +228,9 @@ class Ensemble:
             final: Floats = self.states([self._n_trees]).predict(X, n_threads)[0]
             return final
         order = np.argsort(states, kind="stable")
-        found = np.empty((len(order), self.n_outputs, len(X)))
-        found[order] = self.states([states[place] for place in order]).predict(X, n_threads)
-        return found
+        raw = np.empty((len(order), self.n_outputs, len(X)))
+        raw[order] = self.states([states[index] for index in order]).predict(X, n_threads)
+        return raw
 
     def feature_gains(self) -> Floats:
         """Return what the splits of each feature added to the scores, summed over trees."""

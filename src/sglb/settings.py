@@ -67,7 +67,7 @@ def _names_columns(value: Any) -> bool:
     """Whether a value is a list of names, of places or of booleans."""
     if not isinstance(value, list | tuple | np.ndarray):
         return False
-    kinds = {type(one.item() if isinstance(one, np.generic) else one) for one in value}
+    kinds = {type(item.item() if isinstance(item, np.generic) else item) for item in value}
     return not kinds or kinds in ({str}, {int}, {bool})
 
 
@@ -207,7 +207,7 @@ def resolve(
     leaves = LeafRule(
         leaf_method,
         defaults.auto_l2(size, loss, leaf_method) if l2 == "auto" else float(l2),
-        _given(
+        _stated(
             parameters["leaf_steps"],
             defaults.auto_leaf_steps(size, loss, leaf_method) if whole_steps else 1,
         ),
@@ -225,8 +225,8 @@ def resolve(
             getattr(sampler, "shrink_rate", (1.0 - move.shrink) / move.learning_rate)
         ),
         leaves=leaves,
-        max_depth=_given(parameters["max_depth"], defaults.auto_max_depth(size, loss)),
-        max_bins=_given(parameters["max_bins"], defaults.auto_max_bins(loss)),
+        max_depth=_stated(parameters["max_depth"], defaults.auto_max_depth(size, loss)),
+        max_bins=_stated(parameters["max_bins"], defaults.auto_max_bins(loss)),
         structure_rows=defaults.structure_rows(
             size.n_rows,
             parameters["structure_sample"],
@@ -264,17 +264,17 @@ def searches_length(parameters: Mapping[str, Any], loss: Loss, size: Size) -> bo
     that 1,000 steps do not overfit, and for chains that are run for their law or towards a global
     optimum.
     """
-    told = parameters["early_stopping_rounds"] is not None
+    stops_early = parameters["early_stopping_rounds"] is not None
     sampler = parameters["sampler"]
-    own_law = not isinstance(sampler, str) or parameters["temperature"] not in ("auto", 0)
+    has_law = not isinstance(sampler, str) or parameters["temperature"] not in ("auto", 0)
     far_to_go = sampler == "annealed" or not loss.convex
     values = size.n_rows * size.n_columns * loss.n_outputs
     few = FEW_TO_FOLD <= size.n_rows <= FEW_ROWS
     possible = loss.independent and few and values <= FEW_VALUES
-    return possible and not (told or own_law or far_to_go)
+    return possible and not (stops_early or has_law or far_to_go)
 
 
-def _given(value: Any, auto: int) -> int:
+def _stated(value: Any, auto: int) -> int:
     return auto if value == "auto" else int(value)
 
 
@@ -300,13 +300,13 @@ def make_sampler(
     `watched` says that the chain ends where it is best.
     """
     spec = parameters["sampler"]
-    own = {name: parameters[name] for name in ("learning_rate", "temperature", "shrink_rate")}
+    rates = {name: parameters[name] for name in ("learning_rate", "temperature", "shrink_rate")}
     if not isinstance(spec, str):
         others = {name: parameters[name] for name in ("structure_noise", "subsample")}
-        _reject_idle(own | others, f"sampler={spec!r} has its own")
-        given: Sampler = spec
-        return given
-    learning_rate = own.pop("learning_rate")
+        _reject_idle(rates | others, f"sampler={spec!r} has its own")
+        custom: Sampler = spec
+        return custom
+    learning_rate = rates.pop("learning_rate")
     n_steps = parameters["n_estimators"]
     if learning_rate == "auto":
         learning_rate = defaults.auto_learning_rate(
@@ -314,12 +314,12 @@ def make_sampler(
         )
     arguments = {"learning_rate": float(learning_rate)}
     if spec in ("langevin", "annealed"):
-        shrink_rate = own["shrink_rate"]
+        shrink_rate = rates["shrink_rate"]
         if shrink_rate == "auto":
             shrink_rate = defaults.auto_shrink_rate(size, loss, leaf_method)
-        auto = own["temperature"] == "auto"
+        auto = rates["temperature"] == "auto"
         if spec == "annealed" or (auto and defaults.is_multimodal(size, loss)):
-            hot = defaults.auto_hot_temperature(size, loss) if auto else float(own["temperature"])
+            hot = defaults.auto_hot_temperature(size, loss) if auto else float(rates["temperature"])
             return Annealed(
                 float(learning_rate),
                 (hot, defaults.COOLING * hot),
@@ -328,15 +328,15 @@ def make_sampler(
                 float(parameters["subsample"]),
                 float(parameters["structure_noise"]),
             )
-        temperature = defaults.auto_temperature(size, loss) if auto else own["temperature"]
+        temperature = defaults.auto_temperature(size, loss) if auto else rates["temperature"]
         arguments |= {
             "temperature": float(temperature),
             "shrink_rate": float(shrink_rate),
             "structure_noise": float(parameters["structure_noise"]),
         }
     else:
-        own["structure_noise"] = parameters["structure_noise"]
-        _reject_idle(own, f"sampler={spec!r} does not use it, sampler='langevin' does")
+        rates["structure_noise"] = parameters["structure_noise"]
+        _reject_idle(rates, f"sampler={spec!r} does not use it, sampler='langevin' does")
     if spec == "plain":
         _reject_idle({"subsample": parameters["subsample"]}, "sampler='plain' uses every row")
     else:
@@ -345,9 +345,9 @@ def make_sampler(
     return sampler
 
 
-def _reject_idle(given: Mapping[str, Any], reason: str) -> None:
+def _reject_idle(parameters: Mapping[str, Any], reason: str) -> None:
     """Reject parameters that would have no effect."""
-    for name, value in given.items():
+    for name, value in parameters.items():
         idle = 1.0 if name in ("subsample", "structure_noise") else "auto"
         if value != idle:
             raise ValueError(f"{name}={value!r} has no effect: {reason}; leave it at {idle!r}")

@@ -57,11 +57,11 @@ LEFT_OUT = ("n_jobs", "verbose")
 
 def write(model: Model, path: str | Path) -> None:
     """Write a model to a file, whole or not at all."""
-    place = Path(path)
-    with whole_file(place) as draft:
+    target = Path(path)
+    with whole_file(target) as draft:
         draft.write_bytes(dumps(model))
     # The new name is only safe once the directory that holds it is on disk.
-    folder = os.open(place.parent, os.O_RDONLY)
+    folder = os.open(target.parent, os.O_RDONLY)
     try:
         os.fsync(folder)
     finally:

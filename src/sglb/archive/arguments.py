@@ -38,7 +38,9 @@ def to_json(value: Any) -> Any:
         return {"pairs": [[to_json(key), to_json(item)] for key, item in value.items()]}
     for name, sampler in SAMPLERS.items():
         if type(value) is sampler:
-            arguments = {one.name: to_json(getattr(value, one.name)) for one in fields(sampler)}
+            arguments = {
+                field.name: to_json(getattr(value, field.name)) for field in fields(sampler)
+            }
             return {"sampler": name, "arguments": arguments}
     if isinstance(value, Loss) and not isinstance(value, UserLoss):
         return {"loss": loss_to_json(value)}
@@ -88,7 +90,7 @@ def labels_to_json(classes: NDArray[Any]) -> dict[str, Any]:
     """Return the labels of classes as JSON, or raise TypeError."""
     kind = "str" if classes.dtype.kind == "U" else classes.dtype.name
     labels = classes.tolist()
-    if kind not in LABEL_TYPES or not all(isinstance(one, str | int | float) for one in labels):
+    if kind not in LABEL_TYPES or not all(isinstance(label, str | int | float) for label in labels):
         raise TypeError(f"class labels of type {classes.dtype} cannot be stored in a model file")
     return {"dtype": kind, "labels": labels}
 

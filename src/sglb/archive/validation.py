@@ -126,7 +126,7 @@ def check_nesting(document: Any) -> None:
         depth += 1
         if depth > MOST_NESTING:
             raise ModelFormatError("header", f"the document is nested deeper than {MOST_NESTING}")
-        parts = [list(one.values()) if isinstance(one, dict) else one for one in level]
+        parts = [list(node.values()) if isinstance(node, dict) else node for node in level]
         level = [item for part in parts if isinstance(part, list) for item in part]
 
 

@@ -28,7 +28,7 @@ from sglb.callbacks import (
 from sglb.chain import Chain
 from sglb.ensemble import Ensemble
 from sglb.estimators.constructor import check_names
-from sglb.estimators.evaluation import EvalSets, Given, check_watched, list_sets
+from sglb.estimators.evaluation import EvalSets, StatedSet, check_watched, list_sets
 from sglb.estimators.fitted import FittedChain
 from sglb.estimators.residuals import residual_variance
 from sglb.folds import Fold, best_length, deal_folds
@@ -98,25 +98,25 @@ class ChainEstimator(FittedChain):
         """
         parameters = self.get_params(deep=False)
         check_parameters(parameters)
-        guests = check_callbacks(callbacks)
-        sets_given = list_sets(eval_set, X_val, y_val)
-        check_watched(sets_given, self.early_stopping_rounds, eval_metric)
+        listed_callbacks = check_callbacks(callbacks)
+        stated_sets = list_sets(eval_set, X_val, y_val)
+        check_watched(stated_sets, self.early_stopping_rounds, eval_metric)
         rows = self._read_rows(X, y, sample_weight)
         loss = self._choose_loss(rows.classes)
         loss.check_target(rows.target)
         loss = loss.prepared(rows.target, rows.weight)
         best = loss.init(rows.target, rows.weight)
         loss = loss.tried(rows.target, best, check=check_gradient)
-        alone = not sets_given and not guests
+        alone = not stated_sets and not listed_callbacks
         settings = resolve(parameters, loss, rows.size(loss, best), alone=alone)
         threads = n_threads(self.n_jobs)
-        stated_sets = self._read_evaluation(sets_given, rows)
+        read_sets = self._read_evaluation(stated_sets, rows)
         metrics = get_metrics(eval_metric, rows.task)
         encoded = encode_rows(rows, settings.max_bins, settings.seed, threads)
         rows = rows.without_features()
         sets = [
             EvaluationSet(f"validation_{number}", encoded.encode(features, threads), target, weight)
-            for number, (features, target, weight) in enumerate(stated_sets)
+            for number, (features, target, weight) in enumerate(read_sets)
         ]
         names = getattr(self, "feature_names_in_", None)
         recipe = Recipe(
@@ -135,7 +135,7 @@ class ChainEstimator(FittedChain):
         n_steps = self._length(recipe, data, threads)
         chain = recipe.make_chain(data, threads)
         history = History(sets, metrics, threads)
-        ensemble = self._run(chain, recipe, n_steps, history, guests)
+        ensemble = self._run(chain, recipe, n_steps, history, listed_callbacks)
         best_iteration, best_score = history.best() if sets else (None, None)
         if self.early_stopping_rounds is not None and best_iteration is not None:
             ensemble = ensemble.at(best_iteration)
@@ -159,12 +159,12 @@ class ChainEstimator(FittedChain):
             n_threads=n_threads(self.n_jobs),
         )
         target, classes = self._learn_target(y, len(features))
-        given = read_weight(sample_weight, features)
-        warn_of_repeats(given)
-        weight = self._row_weight(given, target, classes)
+        stated_weight = read_weight(sample_weight, features)
+        warn_of_repeats(stated_weight)
+        weight = self._row_weight(stated_weight, target, classes)
         if weight is not None and not weight.all():
-            there = weight > 0.0
-            features, target, weight = features.take(there), target[there], weight[there]
+            kept = weight > 0.0
+            features, target, weight = features.take(kept), target[kept], weight[kept]
         return TrainingRows(features, target, weight, classes)
 
     def _learn_target(self, y: Any, n_rows: int) -> tuple[Floats, Array | None]:
@@ -181,22 +181,22 @@ class ChainEstimator(FittedChain):
         raise NotImplementedError
 
     def _read_evaluation(
-        self, given: Sequence[Given], rows: TrainingRows
+        self, stated_sets: Sequence[StatedSet], rows: TrainingRows
     ) -> list[tuple[Features, Floats, Floats | None]]:
         """Read the evaluation sets: features, target and weight of each."""
         sets = []
         mask, threads = rows.features.is_categorical, n_threads(self.n_jobs)
-        for place, one in enumerate(given):
+        for number, stated in enumerate(stated_sets):
             try:
                 features = read_features(
-                    self, one.X, reset=False, categorical=mask, n_threads=threads
+                    self, stated.X, reset=False, categorical=mask, n_threads=threads
                 )
                 if not len(features):
                     raise ValueError("X has no rows")
-                target = self._same_target(one.y, len(features), rows.classes)
+                target = self._same_target(stated.y, len(features), rows.classes)
             except ValueError as error:
-                raise ValueError(f"eval_set[{place}]: {error}") from error
-            weight = read_weight(one.weight, features, f"weight of validation_{place}")
+                raise ValueError(f"eval_set[{number}]: {error}") from error
+            weight = read_weight(stated.weight, features, f"weight of validation_{number}")
             sets.append((features, target, weight))
         return sets
 

@@ -130,21 +130,21 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
             if last - first < 2**16:  # counting costs less than sorting
                 wide = np.uint64 if labels.dtype == np.uint64 else np.int64
                 offset = labels.astype(wide) - wide(first)
-                there = np.bincount(offset.astype(np.int64, copy=False)) > 0
-                place = np.cumsum(there, dtype=np.float64) - 1.0
-                known = np.flatnonzero(there).astype(wide) + wide(first)
-                return place[offset], known.astype(labels.dtype)
+                is_label = np.bincount(offset.astype(np.int64, copy=False)) > 0
+                numbers = np.cumsum(is_label, dtype=np.float64) - 1.0
+                known = np.flatnonzero(is_label).astype(wide) + wide(first)
+                return numbers[offset], known.astype(labels.dtype)
         classes, index = np.unique(labels, return_inverse=True)
         return index.astype(np.float64), classes
 
     def _same_target(self, y: Any, n_rows: int, classes: Array | None) -> Floats:
         labels, index = np.unique(read_labels(self, y, n_rows), return_inverse=True)
         known = [] if classes is None else classes.tolist()
-        place = {label: number for number, label in enumerate(known)}
-        unknown = [label for label in labels.tolist() if label not in place]
+        numbers = {label: number for number, label in enumerate(known)}
+        unknown = [label for label in labels.tolist() if label not in numbers]
         if unknown:
             raise ValueError(f"y has labels that do not occur in the training rows: {unknown}")
-        return np.array([place[label] for label in labels.tolist()], dtype=np.float64)[index]
+        return np.array([numbers[label] for label in labels.tolist()], dtype=np.float64)[index]
 
     def _row_weight(
         self, weight: Floats | None, target: Floats, classes: Array | None
@@ -189,7 +189,7 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
         labels: Array = self.classes_[index]
         return labels
 
-    def _answer(self, raw: Floats) -> Floats:
+    def _predict_from(self, raw: Floats) -> Floats:
         """Return the probability of each class, (n_rows, n_classes)."""
         if len(self.classes_) == 1:
             return np.ones((len(raw), 1))
@@ -222,7 +222,7 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
 
     def predict_proba(self, X: Any) -> Floats:
         """Return the probability of each class, (n_rows, n_classes)."""
-        return self._predict_answers(X)
+        return self._predictions(X)
 
     def decision_function(self, X: Any) -> Floats:
         """Return raw scores, one a class; with two classes (n_rows,), above 0 for the second."""
@@ -236,7 +236,7 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
     def staged_predict_proba(self, X: Any) -> Iterator[Floats]:
         """Yield the probabilities of the chain after each step."""
         for raw in self.staged_predict_raw(X):
-            yield self._answer(raw)
+            yield self._predict_from(raw)
 
     def staged_decision_function(self, X: Any) -> Iterator[Floats]:
         """Yield the decision function of the chain after each step."""

@@ -9,7 +9,7 @@ from typing import Any
 def check_names(kind: type[Any], names: Iterable[str]) -> None:
     """Raise TypeError for a name that is not a parameter of a class, with the nearest that is."""
     parameters = inspect.signature(kind.__init__).parameters
-    if any(one.kind is one.VAR_KEYWORD for one in parameters.values()):  # of a user's subclass
+    if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):  # of a user's subclass
         return
     known = list(parameters)[1:]  # without self
     for name in names:

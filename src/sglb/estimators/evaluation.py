@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 EvalSets = Sequence[tuple[Any, ...]] | tuple[Any, ...] | None
 
 
-class Given(NamedTuple):
+class StatedSet(NamedTuple):
     """An evaluation set as the user gave it."""
 
     X: Any
@@ -14,26 +14,26 @@ class Given(NamedTuple):
     weight: Any = None
 
 
-def list_sets(eval_set: EvalSets, X_val: Any, y_val: Any) -> list[Given]:
+def list_sets(eval_set: EvalSets, X_val: Any, y_val: Any) -> list[StatedSet]:
     """Return `eval_set`, a list or a single (X, y) or (X, y, weight), and after it X_val, y_val."""
     if (X_val is None) != (y_val is None):
         raise ValueError("X_val and y_val must be passed together; one of them is missing")
     if isinstance(eval_set, tuple) and eval_set and not isinstance(eval_set[0], tuple | list):
         eval_set = [eval_set]
     sets = []
-    for place, one in enumerate(eval_set or ()):
-        if not isinstance(one, tuple | list) or len(one) not in (2, 3):
-            raise ValueError(f"eval_set[{place}] must be (X, y) or (X, y, weight)")
-        sets.append(Given(*one))
-    return sets if X_val is None else [*sets, Given(X_val, y_val)]
+    for number, stated in enumerate(eval_set or ()):
+        if not isinstance(stated, tuple | list) or len(stated) not in (2, 3):
+            raise ValueError(f"eval_set[{number}] must be (X, y) or (X, y, weight)")
+        sets.append(StatedSet(*stated))
+    return sets if X_val is None else [*sets, StatedSet(X_val, y_val)]
 
 
 def check_watched(
-    sets: Sequence[Given], early_stopping_rounds: int | None, eval_metric: Any
+    sets: Sequence[StatedSet], early_stopping_rounds: int | None, eval_metric: Any
 ) -> None:
     """Reject what asks for scores where there are no rows to score."""
-    asked = {"early_stopping_rounds": early_stopping_rounds, "eval_metric": eval_metric}
-    for name, value in asked.items():
+    requested = {"early_stopping_rounds": early_stopping_rounds, "eval_metric": eval_metric}
+    for name, value in requested.items():
         if value is not None and not sets:
             raise ValueError(
                 f"{name}={value!r} needs an evaluation set: pass eval_set=[(X, y)], or X_val "

@@ -97,24 +97,24 @@ class FittedChain(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no
         final = self._fitted().final
         return self._compute(X, lambda values, threads: (raw_of(final, values, threads),))[0]
 
-    def _predict_answers(self, X: Any) -> Floats:
-        """Return what `_answer` makes of the raw scores, in one go where the core knows how."""
+    def _predictions(self, X: Any) -> Floats:
+        """Return what `_predict_from` makes of the raw scores, in one go where the core knows how."""
         link = self._core_link()
         if link is None:
-            return self._answer(self.predict_raw(X))
+            return self._predict_from(self.predict_raw(X))
         final, name, parameter, n = (
             self._fitted().final,
             link.name,
             link.parameter,
             self._n_columns(),
         )
-        answers = self._compute(
+        predictions = self._compute(
             X, lambda values, threads: (final.linked(values, name, parameter, n, threads),)
         )
-        return self._in_shape(answers[0])
+        return self._in_shape(predictions[0])
 
     def _core_link(self) -> Link | None:
-        """Return the link from raw scores to answers, None where Python has to see the scores."""
+        """Return the link from raw scores to predictions, None where Python has to see the scores."""
         model = self._fitted()
         loss = model.recipe.loss
         link = None if loss is None else loss.link
@@ -134,7 +134,7 @@ class FittedChain(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no
         encode = model.recipe.encoding.row_encoder()
         link, n_columns = self._core_link(), self._n_columns()
         if link is None:
-            return lambda row: self._answer(user_shape(final.predict(encode(row))[0]))[0]
+            return lambda row: self._predict_from(user_shape(final.predict(encode(row))[0]))[0]
         name, parameter, in_shape = link.name, link.parameter, self._in_shape
 
         def predict_row(row: Any) -> Any:
@@ -142,17 +142,17 @@ class FittedChain(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no
 
         return predict_row
 
-    def _answer(self, raw: Floats) -> Floats:
+    def _predict_from(self, raw: Floats) -> Floats:
         """Turn raw scores into probabilities or, in regression, predictions."""
         raise NotImplementedError
 
     def _n_columns(self) -> int:
-        """Answers a row."""
+        """Predictions of a row."""
         raise NotImplementedError
 
-    def _in_shape(self, answers: Floats) -> Floats:
-        """Return answers (n_rows, n_columns) as `_answer` would."""
-        return answers
+    def _in_shape(self, predictions: Floats) -> Floats:
+        """Return predictions (n_rows, n_columns) as `_predict_from` would."""
+        return predictions
 
     def staged_predict_raw(self, X: Any) -> Iterator[Floats]:
         """Yield the raw scores of the chain after each step."""
@@ -173,12 +173,14 @@ class FittedChain(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no
         return ensemble.states(virtual_states(len(ensemble), n_states).tolist())
 
     def _draws(self, X: Any, states: States) -> Floats:
-        """Return the answers of several states, one traversal for all."""
+        """Return the predictions of several states, one traversal for all."""
 
-        def answers(values: Array, threads: int) -> tuple[Floats, ...]:
-            return tuple(self._answer(user_shape(raw)) for raw in states.predict(values, threads))
+        def predictions(values: Array, threads: int) -> tuple[Floats, ...]:
+            return tuple(
+                self._predict_from(user_shape(raw)) for raw in states.predict(values, threads)
+            )
 
-        return np.stack(self._compute(X, answers))
+        return np.stack(self._compute(X, predictions))
 
     def save(self, path: str | Path) -> None:
         """Write the fitted model to a file, whole or not at all; `sglb.load` reads it.

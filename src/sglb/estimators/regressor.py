@@ -71,7 +71,7 @@ class SGLBRegressor(RegressorMixin, ChainEstimator):  # type: ignore[misc]
             raise ValueError(f"loss={name!r} is for classification; use SGLBClassifier")
         return loss
 
-    def _answer(self, raw: Floats) -> Floats:
+    def _predict_from(self, raw: Floats) -> Floats:
         return raw if self.loss_ is None else self.loss_.link(raw)
 
     def _core_link(self) -> Link | None:
@@ -80,17 +80,17 @@ class SGLBRegressor(RegressorMixin, ChainEstimator):  # type: ignore[misc]
     def _n_columns(self) -> int:
         return self._fitted().ensemble.n_outputs
 
-    def _in_shape(self, answers: Floats) -> Floats:
-        return answers[:, 0] if answers.shape[1] == 1 else answers
+    def _in_shape(self, predictions: Floats) -> Floats:
+        return predictions[:, 0] if predictions.shape[1] == 1 else predictions
 
     def predict(self, X: Any) -> Floats:
         """Return the prediction of each row."""
-        return self._predict_answers(X)
+        return self._predictions(X)
 
     def staged_predict(self, X: Any) -> Iterator[Floats]:
         """Yield the predictions of the chain after each step."""
         for raw in self.staged_predict_raw(X):
-            yield self._answer(raw)
+            yield self._predict_from(raw)
 
     def predict_uncertainty(self, X: Any, n_states: int = 10) -> Uncertainty:
         """Return mean, knowledge, data and total uncertainty (variances) of each row.

@@ -98,7 +98,7 @@ class FittedChain(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no
         return self._compute(X, lambda values, threads: (raw_of(final, values, threads),))[0]
 
     def _predictions(self, X: Any) -> Floats:
-        """Return what `_predict_from` makes of the raw scores, in one go where the core knows how."""
+        """Return predictions of rows, in one go where the core has the link."""
         link = self._core_link()
         if link is None:
             return self._predict_from(self.predict_raw(X))
@@ -114,7 +114,7 @@ class FittedChain(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no
         return self._in_shape(predictions[0])
 
     def _core_link(self) -> Link | None:
-        """Return the link from raw scores to predictions, None where Python has to see the scores."""
+        """Return the link from raw scores to predictions, None where the core does not have it."""
         model = self._fitted()
         loss = model.recipe.loss
         link = None if loss is None else loss.link

@@ -11,7 +11,7 @@ import reference_bins
 from problems import BLOCK_SIZES, THREADS, generators, make_table, sizes
 from sglb import _core
 from sglb.bins import Bins
-from sglb.shard import Totals
+from sglb.totals import Totals
 from sglb.training_set import Kind, TrainingSet
 
 TYPES = [np.float32, np.float64, np.bool_] + [

@@ -7,7 +7,7 @@ import pytest
 
 import reference
 from problems import THREADS, boosted, grow, make_problem
-from sglb import SGLBRegressor, losses, shard
+from sglb import SGLBRegressor, losses, slopes
 from sglb.callbacks import BaseCallback, Stop
 from sglb.ensemble import Ensemble
 from sglb.errors import ChainDiverged, NonFiniteGradient
@@ -27,10 +27,10 @@ SAMPLERS = {
 every_sampler = pytest.mark.parametrize("sampler", SAMPLERS.values(), ids=SAMPLERS)
 
 
-@pytest.fixture(params=[shard.STORED_ROWS, 0], ids=["stored", "on the spot"])
+@pytest.fixture(params=[slopes.STORED_ROWS, 0], ids=["stored", "on the spot"])
 def gradients(request, monkeypatch):
     """Gradients as few rows have them, and as many rows of a bounded loss have them."""
-    monkeypatch.setattr(shard, "STORED_ROWS", request.param)
+    monkeypatch.setattr(slopes, "STORED_ROWS", request.param)
 
 
 both_gradients = pytest.mark.usefixtures("gradients")
@@ -95,7 +95,7 @@ class Case:
     @property
     def on_the_spot(self):
         """Whether the chain evaluates its loss where gradients are needed."""
-        return self.training_set.n_rows > shard.STORED_ROWS and self.loss.lipschitz is not None
+        return self.training_set.n_rows > slopes.STORED_ROWS and self.loss.lipschitz is not None
 
     def twin_step(self, raw, step, seed=11):
         gradient, hessian = np.empty_like(raw), np.empty_like(raw)

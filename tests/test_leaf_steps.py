@@ -18,7 +18,7 @@ from sglb.errors import StepTooLong
 from sglb.leaves import PART_ROWS, LeafRule
 from sglb.losses import Logistic, Softmax, get_loss
 from sglb.samplers import Move
-from sglb.shard import STORED_ROWS
+from sglb.slopes import STORED_ROWS
 from sglb.structure import GreedySearch
 from sglb.training_set import TrainingSet
 from sglb.transition import Transition

@@ -16,7 +16,7 @@ from sglb.losses.constants import best_constant
 from sglb.losses.minimisers import class_weights, quantile, spread
 from sglb.metrics import METRICS
 from sglb.prepare import TrainingRows
-from sglb.shard import Totals
+from sglb.totals import Totals
 from sglb.training_set import TrainingSet, weight_unit
 
 N = 1000

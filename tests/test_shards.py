@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from problems import boosted
-from sglb import leaves, shard
+from sglb import _core, leaves, slopes
 from sglb.bins import Bins
 from sglb.boosting import boost
 from sglb.chain import Chain
@@ -14,8 +14,9 @@ from sglb.ensemble import Ensemble
 from sglb.leaves import LeafRule
 from sglb.losses import get_loss
 from sglb.samplers import Langevin, Stochastic
-from sglb.shard import Shard, Shards, Totals
+from sglb.shard import Shard, Shards
 from sglb.structure import GreedySearch
+from sglb.totals import Totals
 from sglb.training_set import TrainingSet
 
 N_ROWS = 1003  # a multiple of nothing
@@ -132,7 +133,7 @@ def test_rows_are_sampled_by_their_number_in_the_whole_table(n_shards, sampler):
 @pytest.mark.parametrize("stored", [True, False], ids=["stored", "evaluated"])
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
 def test_shards_take_the_same_newton_paths(n_shards, stored, weighted, monkeypatch):
-    monkeypatch.setattr(shard, "STORED_ROWS", 10**9 if stored else 0)
+    monkeypatch.setattr(slopes, "STORED_ROWS", 10**9 if stored else 0)
     monkeypatch.setattr(leaves, "PART_ROWS", 3_000)  # one line of 64 rows in three, if evaluated
     problem = Problem(weighted=weighted, n_rows=10_007)
     several = LeafRule("newton", 1.0, steps=4)
@@ -155,4 +156,4 @@ def test_a_shard_of_some_rows_does_not_draw_a_sample_alone():
     bounds = first.refresh_slopes(LANGEVIN.move(0), 0)
     plan = GreedySearch(2).plan(N_ROWS, 1)
     with pytest.raises(ValueError, match="draws its part of a sample in stages"):
-        first.draw(plan, bounds, LANGEVIN.move(0), shard._core.Draws(1, 0))
+        first.draw(plan, bounds, LANGEVIN.move(0), _core.Draws(1, 0))

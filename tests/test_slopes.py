@@ -5,7 +5,7 @@ import pytest
 
 from problems import boosted, shard_without_codes
 from sglb import _core
-from sglb import shard as shard_room
+from sglb import slopes as slopes_room
 from sglb.bins import Bins
 from sglb.ensemble import Ensemble
 from sglb.leaves import LeafRule
@@ -79,7 +79,7 @@ def test_a_chain_of_many_rows_takes_the_steps_of_a_stored_one(loss, method, monk
     rows = TrainingSet.build(bins.encode(X), bins.n_codes, y)
     chains = []
     for stored in (0, 10**9):
-        monkeypatch.setattr(shard_room, "STORED_ROWS", stored)
+        monkeypatch.setattr(slopes_room, "STORED_ROWS", stored)
         ensemble = Ensemble(bins, 2, np.zeros(loss.n_outputs))
         sampler = Langevin(0.1, 1e-3, 0.1, subsample=0.8)
         boosted(rows, loss, sampler, GreedySearch(2), LeafRule(method), ensemble, n_steps=5, seed=1)

@@ -15,7 +15,8 @@ from sglb.structure import Structure
 
 if TYPE_CHECKING:
     from sglb.losses import Loss
-    from sglb.shard import Rows, SlopeBounds
+    from sglb.shard import Rows
+    from sglb.slopes import SlopeBounds
 
 LeafMethod = Literal["gradient", "newton"]
 Floats = NDArray[np.float64]

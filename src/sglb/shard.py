@@ -8,7 +8,6 @@ a part each (`Shards`) give the same model, bit for bit.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
@@ -16,105 +15,17 @@ from numpy.typing import NDArray
 
 from sglb import _core, sums
 from sglb.ensemble import Ensemble
-from sglb.errors import ChainDiverged, NonFiniteGradient
 from sglb.leaves import NewtonPath
 from sglb.losses import Loss
 from sglb.losses.shapes import user_shape
 from sglb.samplers import Move
+from sglb.slopes import SlopeBounds, SlopesAt
 from sglb.structure import Sample, SamplePlan, Structure
-from sglb.training_set import TrainingSet, weight_unit
+from sglb.totals import Totals
+from sglb.training_set import TrainingSet
 from sglb.transition import Transition
 
 Floats = NDArray[np.float64]
-
-# Beyond this many rows gradients do not stay in a cache between the two times that a step reads
-# them; a loss of bounded gradient is then evaluated where it is needed instead of stored.
-STORED_ROWS = 50_000
-
-
-# Bounds of |gradient|, as the estimate from a sample of rows has it, and of the hessian.
-SlopeBounds = tuple[float, float]
-
-
-@dataclass(frozen=True)
-class Totals:
-    """What a shard knows of all rows: their number, copies and weights."""
-
-    n_rows: int  # of one copy
-    n_copies: int = 1
-    unit: float = 1.0  # weight of an ordinary row
-    largest: float = 1.0  # weight, in units
-    weight: float = 1.0  # sum of weights, in units
-    typical: float = 1.0  # sum of squared weights / sum of weights
-    total_weight: float = 1.0  # sum of weights as they are
-
-    @property
-    def mean_weight(self) -> float:
-        """Weight of a row on average."""
-        return self.total_weight / (self.n_rows * self.n_copies)
-
-    @classmethod
-    def of(cls, parts: Sequence[TrainingSet]) -> "Totals":
-        """Return the totals of the rows of all parts."""
-        n_copies = parts[0].n_copies
-        n_rows = sum(part.n_rows for part in parts)
-        if any(part.weight is None for part in parts):
-            all_rows = float(n_rows)
-            return cls(n_rows // n_copies, n_copies, weight=all_rows, total_weight=all_rows)
-        weight = np.concatenate([part.weight for part in parts])
-        largest = float(weight.max(initial=0.0))
-        unit = weight_unit(weight, n_copies)
-        typical = 1.0
-        if largest > 0.0:  # in shares of the largest, whose square may be too large for a double
-            share = weight / largest
-            typical = sums.total(share, share) / sums.total(share) * largest
-        return cls(
-            n_rows // n_copies,
-            n_copies,
-            unit,
-            largest / unit,
-            sums.total(weight / unit),
-            typical,
-            sums.total(weight),
-        )
-
-
-class SlopesAt:
-    """First and second derivatives of the loss at raw scores that change."""
-
-    def __init__(
-        self, raw: Floats, y: Floats, loss: Loss, totals: Totals, *, newton: bool, n_threads: int
-    ) -> None:
-        self.raw = raw
-        self._n_threads = n_threads
-        slopes, refresh = None, None
-        bounded = loss.lipschitz is not None and (loss.smoothness is not None or not newton)
-        if bounded and totals.n_rows * totals.n_copies > STORED_ROWS:
-            slopes = loss.slopes(y, raw, newton=newton)
-        if slopes is None:
-            gradient = np.empty_like(raw)
-            hessian = np.empty_like(raw) if newton else None
-            slopes, refresh = loss.stored_slopes(y, raw, gradient, hessian)
-        self.slopes = slopes
-        self._refresh = refresh
-        self._bounds = loss.lipschitz or math.inf, loss.smoothness or 0.0
-
-    @property
-    def is_stored(self) -> bool:
-        """Whether slopes are kept in arrays, rather than evaluated where they are needed."""
-        return self._refresh is not None
-
-    def update(self, move: Move, step: int) -> SlopeBounds:
-        """Make the slopes those of the current raw scores, and return bounds of them."""
-        bounds = self._bounds
-        try:
-            if self._refresh is not None:
-                bounds = self._refresh(self._n_threads)
-        except NonFiniteGradient as error:
-            raise NonFiniteGradient(error.row, error.output, step) from error
-        if not math.isfinite(bounds[0]):
-            raise ChainDiverged(step)
-        return bounds if move.subsample == 1.0 else (bounds[0] / move.subsample, bounds[1])
 
 
 class Shard:

@@ -36,10 +36,10 @@ from sglb.frame import Features, read_features
 from sglb.losses import Loss
 from sglb.metrics import MetricSpec, get_metrics
 from sglb.model import Model
-from sglb.prepare import TrainingRows, encode_rows, warn_of_repeats
+from sglb.prepare import EncodedRows, Request, TrainingRows, prepare, warn_of_repeats
 from sglb.recipe import Kind, Recipe
 from sglb.samplers import Annealed
-from sglb.settings import check_parameters, n_threads, resolve
+from sglb.settings import check_parameters, n_threads
 from sglb.targets import read_numbers, read_weight
 from sglb.training_set import TrainingSet
 
@@ -102,39 +102,22 @@ class ChainEstimator(FittedChain):
         stated_sets = list_sets(eval_set, X_val, y_val)
         check_watched(stated_sets, self.early_stopping_rounds, eval_metric)
         rows = self._read_rows(X, y, sample_weight)
-        loss = self._choose_loss(rows.classes)
-        loss.check_target(rows.target)
-        loss = loss.prepared(rows.target, rows.weight)
-        best = loss.init(rows.target, rows.weight)
-        loss = loss.tried(rows.target, best, check=check_gradient)
-        alone = not stated_sets and not listed_callbacks
-        settings = resolve(parameters, loss, rows.size(loss, best), alone=alone)
-        threads = n_threads(self.n_jobs)
-        read_sets = self._read_evaluation(stated_sets, rows)
-        metrics = get_metrics(eval_metric, rows.task)
-        encoded = encode_rows(rows, settings.max_bins, settings.seed, threads)
-        rows = rows.without_features()
-        sets = [
-            EvaluationSet(f"validation_{number}", encoded.encode(features, threads), target, weight)
-            for number, (features, target, weight) in enumerate(read_sets)
-        ]
+        sets = self._read_evaluation(stated_sets, rows)
+        metrics, threads = get_metrics(eval_metric, rows.task), n_threads(self.n_jobs)
         names = getattr(self, "feature_names_in_", None)
-        recipe = Recipe(
-            kind=self._kind,
-            parameters=parameters,
-            settings=settings,
-            loss=loss,
-            encoding=encoded.encoding,
-            bins=encoded.bins,
-            offset=np.zeros_like(best) if self.init == "zero" else best,
-            classes=rows.classes,
-            feature_names=None if names is None else list(names),
-            total_weight=rows.total_weight,
+        request = Request(
+            self._kind,
+            parameters,
+            None if names is None else list(names),
+            alone=not stated_sets and not listed_callbacks,
+            check_gradient=check_gradient,
         )
-        data = encoded.training_set(rows, threads)
+        prepared = prepare(rows, self._choose_loss(rows.classes), request, threads)
+        del rows  # they may be a copy of the table
+        recipe, data = prepared.recipe, prepared.data
         n_steps = self._length(recipe, data, threads)
         chain = recipe.make_chain(data, threads)
-        history = History(sets, metrics, threads)
+        history = History(evaluation_sets(sets, prepared.encoded, threads), metrics, threads)
         ensemble = self._run(chain, recipe, n_steps, history, listed_callbacks)
         best_iteration, best_score = history.best() if sets else (None, None)
         if self.early_stopping_rounds is not None and best_iteration is not None:
@@ -273,3 +256,16 @@ class ChainEstimator(FittedChain):
             recipe = replace(recipe, loss=self._choose_loss(recipe.classes))
         model = replace(model, recipe=recipe)
         self._adopt(model)
+
+
+ReadSet = tuple[Features, Floats, Floats | None]  # features, target, weight
+
+
+def evaluation_sets(
+    sets: Sequence[ReadSet], encoded: EncodedRows, n_threads: int
+) -> list[EvaluationSet]:
+    """Return the evaluation sets as codes, by the names that scores have."""
+    return [
+        EvaluationSet(f"validation_{number}", encoded.encode(features, n_threads), target, weight)
+        for number, (features, target, weight) in enumerate(sets)
+    ]

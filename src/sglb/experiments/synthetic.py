@@ -32,7 +32,8 @@ from sglb.losses import Logistic, Loss, Sla
 from sglb.losses.links import sigmoid
 from sglb.samplers import Annealed, Langevin, Move, Plain, Sampler, Stochastic
 from sglb.settings import draw_seed
-from sglb.shard import Shard, SlopeBounds
+from sglb.shard import Shard
+from sglb.slopes import SlopeBounds
 from sglb.structure import GreedySearch, Sample, SamplePlan
 from sglb.training_set import TrainingSet
 

@@ -1,6 +1,15 @@
-"""Table and target in, rows of codes out: what a chain starts from."""
+"""Table and target in, recipe and rows of codes out: what a chain starts from."""
 
 from sglb.prepare.encoded import EncodedRows, encode_rows
+from sglb.prepare.preparation import Prepared, Request, prepare
 from sglb.prepare.rows import TrainingRows, warn_of_repeats
 
-__all__ = ["EncodedRows", "TrainingRows", "encode_rows", "warn_of_repeats"]
+__all__ = [
+    "EncodedRows",
+    "Prepared",
+    "Request",
+    "TrainingRows",
+    "encode_rows",
+    "prepare",
+    "warn_of_repeats",
+]

@@ -42,10 +42,6 @@ class TrainingRows(NamedTuple):
         """The N of the theory."""
         return float(len(self.target)) if self.weight is None else sums.total(self.weight)
 
-    def without_features(self) -> "TrainingRows":
-        """Return the rows without what was read of the table, which may be a copy of it."""
-        return self._replace(features=self.features.take([]))
-
     @property
     def task(self) -> str:
         """What metrics may be asked for."""

@@ -1,0 +1,61 @@
+"""From training rows to a recipe, and to the codes that its chain runs on."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sglb.losses import Loss
+from sglb.prepare.encoded import EncodedRows, encode_rows
+from sglb.prepare.rows import TrainingRows
+from sglb.recipe import Kind, Recipe
+from sglb.settings import resolve
+from sglb.training_set import TrainingSet
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the caller asks for: an estimator's kind and parameters, names of the columns.
+
+    `alone` says that nobody looks on: no evaluation set, no callback of the user's.
+    `check_gradient` compares the gradient of a user's loss with finite differences.
+    """
+
+    kind: Kind
+    parameters: dict[str, Any]
+    feature_names: list[str] | None
+    alone: bool
+    check_gradient: bool
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A recipe, and the training rows as codes."""
+
+    recipe: Recipe
+    encoded: EncodedRows
+    data: TrainingSet
+
+
+def prepare(rows: TrainingRows, loss: Loss, request: Request, n_threads: int) -> Prepared:
+    """Resolve the settings and encode the rows."""
+    loss.check_target(rows.target)
+    loss = loss.prepared(rows.target, rows.weight)
+    best = loss.init(rows.target, rows.weight)
+    loss = loss.tried(rows.target, best, check=request.check_gradient)
+    size, parameters = rows.size(loss, best), request.parameters
+    settings = resolve(parameters, loss, size, alone=request.alone)
+    encoded = encode_rows(rows, settings.max_bins, settings.seed, n_threads)
+    recipe = Recipe(
+        kind=request.kind,
+        parameters=parameters,
+        settings=settings,
+        loss=loss,
+        encoding=encoded.encoding,
+        bins=encoded.bins,
+        offset=np.zeros_like(best) if parameters["init"] == "zero" else best,
+        classes=rows.classes,
+        feature_names=request.feature_names,
+        total_weight=rows.total_weight,
+    )
+    return Prepared(recipe, encoded, encoded.training_set(rows, n_threads))

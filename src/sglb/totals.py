@@ -1,0 +1,52 @@
+"""What a shard knows of all rows."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sglb import sums
+from sglb.training_set import TrainingSet, weight_unit
+
+
+@dataclass(frozen=True)
+class Totals:
+    """What a shard knows of all rows: their number, copies and weights."""
+
+    n_rows: int  # of one copy
+    n_copies: int = 1
+    unit: float = 1.0  # weight of an ordinary row
+    largest: float = 1.0  # weight, in units
+    weight: float = 1.0  # sum of weights, in units
+    typical: float = 1.0  # sum of squared weights / sum of weights
+    total_weight: float = 1.0  # sum of weights as they are
+
+    @property
+    def mean_weight(self) -> float:
+        """Weight of a row on average."""
+        return self.total_weight / (self.n_rows * self.n_copies)
+
+    @classmethod
+    def of(cls, parts: Sequence[TrainingSet]) -> "Totals":
+        """Return the totals of the rows of all parts."""
+        n_copies = parts[0].n_copies
+        n_rows = sum(part.n_rows for part in parts)
+        if any(part.weight is None for part in parts):
+            all_rows = float(n_rows)
+            return cls(n_rows // n_copies, n_copies, weight=all_rows, total_weight=all_rows)
+        weight = np.concatenate([part.weight for part in parts])
+        largest = float(weight.max(initial=0.0))
+        unit = weight_unit(weight, n_copies)
+        typical = 1.0
+        if largest > 0.0:  # in shares of the largest, whose square may be too large for a double
+            share = weight / largest
+            typical = sums.total(share, share) / sums.total(share) * largest
+        return cls(
+            n_rows // n_copies,
+            n_copies,
+            unit,
+            largest / unit,
+            sums.total(weight / unit),
+            typical,
+            sums.total(weight),
+        )

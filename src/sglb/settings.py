@@ -189,38 +189,19 @@ def resolve(
     free_length = parameters["n_estimators"] == "auto"
     if free_length:
         parameters = {**parameters, "n_estimators": MOST_STEPS}
-    leaf_method = parameters["leaf_method"]
-    if leaf_method == "auto":
-        leaf_method = defaults.auto_leaf_method(loss)
-    elif leaf_method == "newton" and not loss.has_hessian:
-        raise ValueError(
-            f"leaf_method='newton' needs a loss with a Hessian that is never negative; loss "
-            f"{loss.name!r} does not have one; use leaf_method='gradient'"
-        )
+    leaf_method = _leaf_method(parameters["leaf_method"], loss)
     search_length = free_length and alone and searches_length(parameters, loss, size)
     watched = search_length or parameters["early_stopping_rounds"] is not None
     sampler = make_sampler(parameters, loss, leaf_method, size, watched=watched)
     move = sampler.move(0)
-    l2 = parameters["l2_regularization"]
-    # Whether a sampler of the user's draws rows at some later step, nobody knows.
-    whole_steps = isinstance(parameters["sampler"], str) and move.subsample == 1.0
-    leaves = LeafRule(
-        leaf_method,
-        defaults.auto_l2(size, loss, leaf_method) if l2 == "auto" else float(l2),
-        _stated(
-            parameters["leaf_steps"],
-            defaults.auto_leaf_steps(size, loss, leaf_method) if whole_steps else 1,
-        ),
-    )
+    leaves = _leaf_rule(parameters, loss, leaf_method, size, move)
     leaves.check(loss, move.subsample)
     check_stability(move, loss, leaf_method)
     return Settings(
         sampler=sampler,
         learning_rate=float(move.learning_rate),
         # What a sampler does not state follows from its first move: sigma^2 = 2 T / eps.
-        temperature=float(
-            getattr(sampler, "temperature", 0.5 * move.noise * move.noise * move.learning_rate)
-        ),
+        temperature=float(getattr(sampler, "temperature", move.temperature)),
         shrink_rate=float(
             getattr(sampler, "shrink_rate", (1.0 - move.shrink) / move.learning_rate)
         ),
@@ -240,6 +221,31 @@ def resolve(
         seed=draw_seed(parameters["random_state"]),
         n_steps=int(parameters["n_estimators"]),
         search_length=search_length,
+    )
+
+
+def _leaf_method(stated: str, loss: Loss) -> LeafMethod:
+    if stated == "auto":
+        return defaults.auto_leaf_method(loss)
+    if stated == "newton" and not loss.has_hessian:
+        raise ValueError(
+            f"leaf_method='newton' needs a loss with a Hessian that is never negative; loss "
+            f"{loss.name!r} does not have one; use leaf_method='gradient'"
+        )
+    return "newton" if stated == "newton" else "gradient"
+
+
+def _leaf_rule(
+    parameters: Mapping[str, Any], loss: Loss, leaf_method: LeafMethod, size: Size, move: Move
+) -> LeafRule:
+    l2 = parameters["l2_regularization"]
+    # Whether a sampler of the user's draws rows at some later step, nobody knows.
+    all_rows = isinstance(parameters["sampler"], str) and move.subsample == 1.0
+    auto_steps = defaults.auto_leaf_steps(size, loss, leaf_method) if all_rows else 1
+    return LeafRule(
+        leaf_method,
+        defaults.auto_l2(size, loss, leaf_method) if l2 == "auto" else float(l2),
+        _stated(parameters["leaf_steps"], auto_steps),
     )
 
 

@@ -119,18 +119,12 @@ class ChainEstimator(FittedChain):
         chain = recipe.make_chain(data, threads)
         history = History(evaluation_sets(sets, prepared.encoded, threads), metrics, threads)
         ensemble = self._run(chain, recipe, n_steps, history, listed_callbacks)
-        best_iteration, best_score = history.best() if sets else (None, None)
+        best_iteration, best_score = history.best() if history.sets else (None, None)
         if self.early_stopping_rounds is not None and best_iteration is not None:
             ensemble = ensemble.at(best_iteration)
-        model = Model(
-            recipe,
-            ensemble,
-            residual_variance(chain, ensemble),
-            best_iteration,
-            best_score,
-            history.result,
-        )
-        return self._adopt(model)
+        variance = residual_variance(chain, ensemble)
+        scores = best_iteration, best_score, history.result
+        return self._adopt(Model(recipe, ensemble, variance, *scores))
 
     def _read_rows(self, X: Any, y: Any, sample_weight: Any) -> TrainingRows:
         """Read the training rows; a row of weight zero is not there."""

@@ -9,11 +9,13 @@ import reference
 from problems import THREADS, boosted, grow, make_problem
 from sglb import SGLBRegressor, losses, slopes
 from sglb.callbacks import BaseCallback, Stop
+from sglb.chain import Chain
 from sglb.ensemble import Ensemble
 from sglb.errors import ChainDiverged, NonFiniteGradient
 from sglb.leaves import LeafRule
 from sglb.losses import Logistic, Softmax, Squared, UserLoss
 from sglb.samplers import Langevin, Move, Plain, Stochastic
+from sglb.shard import Shard
 from sglb.structure import GreedySearch
 from sglb.training_set import TrainingSet
 from sglb.transition import Transition
@@ -373,3 +375,50 @@ def test_structure_noise_is_that_of_the_rows_whatever_the_number_of_copies():
             for rows in (single, copies)
         ]
         assert all(np.array_equal(a, b) for a, b in zip(*found, strict=True))
+
+
+def make_chain(case, seed, *, state=None, keep_trees=True):
+    trace = Ensemble(case.bins, case.growth.max_depth, case.offset, keep_trees=keep_trees)
+    rows = Shard.start(case.training_set, case.loss, trace, newton=False, state=state)
+    rule = GreedySearch(case.growth.max_depth, structure_rows=case.growth.structure_rows)
+    return Chain(rows, case.sampler, rule, case.leaves, trace, seed=seed)
+
+
+def test_chains_stepped_in_turn_from_outside_do_not_disturb_one_another():
+    case = Case(SAMPLERS["langevin"], 3)
+    first, second = make_chain(case, 1), make_chain(case, 2)
+    for _ in range(6):
+        first.step()
+        second.step()
+    for chain, seed in ((first, 1), (second, 2)):
+        alone = make_chain(case, seed)
+        for _ in range(6):
+            alone.step()
+        assert_same_chain(chain.trace, alone.trace)
+        assert np.array_equal(chain.rows.state, alone.rows.state)
+
+
+def test_a_chain_starts_in_the_state_that_it_is_given():
+    case = Case(SAMPLERS["langevin"])
+    walked = make_chain(case, 1)
+    for _ in range(5):
+        walked.step()
+    # Steps are numbered by the trace, so that the same noise needs a trace of five steps.
+    moved = make_chain(case, 1, state=walked.rows.state.copy())
+    assert np.array_equal(moved.rows.raw, walked.rows.raw)
+    moved.step()
+    first = make_chain(case, 1)
+    first.step()
+    assert not np.array_equal(moved.rows.raw, first.rows.raw)
+
+
+def test_a_chain_that_keeps_no_trees_takes_the_same_steps():
+    case = Case(SAMPLERS["langevin"])
+    whole, forgetful = make_chain(case, 1), make_chain(case, 1, keep_trees=False)
+    for _ in range(5):
+        whole.step()
+        forgetful.step()
+    assert len(forgetful.trace) == 5
+    assert np.array_equal(forgetful.rows.state, whole.rows.state)
+    with pytest.raises(ValueError, match="keeps no trees"):
+        forgetful.trace.predict(case.X)

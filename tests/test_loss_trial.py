@@ -101,14 +101,14 @@ def test_right_gradients_pass(name, shift):
     y = CANCER[1].astype(float)
     if loss.task == "regression":
         y = Y + shift * (name != "poisson")
-        loss = loss.prepared(y, None)
+        loss = loss.adapt(y, None)
     elif loss.task == "multiclass":
         y = np.arange(442.0) % 3
 
     copy = SimpleNamespace(loss=loss.loss, gradient=loss.gradient, n_outputs=loss.n_outputs)
     n_classes = {"regression": None, "binary": 2, "multiclass": 3}[loss.task]
-    found = UserLoss(copy, n_classes).prepared(y, None)
-    found = found.tried(y, found.init(y, None))
+    found = UserLoss(copy, n_classes).adapt(y, None)
+    found = found.examine(y, found.init(y, None))
     assert found.independent
     assert found.convex == loss.convex or name in ("sla", "savage")
 
@@ -295,7 +295,7 @@ def test_check_loss_sees_the_wrong_gradient_of_an_exponential():
 
 def test_rows_that_alternate_between_groups_do_not_mislead_the_start():
     y = np.tile([0.0, 1000.0], 40_000)
-    loss = UserLoss(Squared()).prepared(y, None)
+    loss = UserLoss(Squared()).adapt(y, None)
     assert loss.init(y, None) == pytest.approx([500.0], abs=20.0)
 
 

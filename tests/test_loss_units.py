@@ -157,7 +157,7 @@ def test_the_best_constant_of_two_valleys_is_the_bottom_of_the_deeper_one():
 )
 def test_smoothing_moves_the_level_of_a_quantile_by_less_than_a_hundredth(draw, level):
     y = draw(np.random.default_rng(0))
-    loss = losses.Quantile(level).prepared(y, None)
+    loss = losses.Quantile(level).adapt(y, None)
     moved = best_constant(loss, y, None)[0]
     assert abs(np.mean(y <= moved) - level) < 0.01
     assert abs(np.mean(y <= quantile(y, None, level)) - level) < 1e-3  # the oracle itself

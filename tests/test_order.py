@@ -74,7 +74,7 @@ def test_widths_and_what_auto_goes_by_are_the_same_bits(name, weight):
     classes = None if loss.task == "regression" else np.arange(4)
 
     def facts(order):
-        own = loss.prepared(y[order], taken(weight, order))
+        own = loss.adapt(y[order], taken(weight, order))
         features = read_features(SGLBRegressor(), X[order], reset=True)
         rows = Rows(features, y[order], taken(weight, order), classes)
         size = rows.size(own, own.init(y[order], taken(weight, order)))

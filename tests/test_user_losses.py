@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from loss_cases import every_loss, fill, make_raw, make_targets
 from sglb.errors import NonFiniteGradient
 from sglb.losses import Logistic, Softmax, Squared, UserLoss, check_loss, get_loss
 from sglb.losses.blocks import BLOCK_ROWS
-from test_losses import every_loss, fill, make_raw, make_targets
 
 
 class Own:

@@ -264,7 +264,7 @@ class Shard:
 
         At the current raw scores, or at a constant one (n_outputs,).
         """
-        rows = self.loss.some(self.data.n_rows)
+        rows = self.loss.representative_rows(self.data.n_rows)
         raw = self.raw[:, rows]
         if constant is not None:
             raw = np.repeat(constant[:, None], raw.shape[1], axis=1)

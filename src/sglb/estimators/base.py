@@ -30,7 +30,7 @@ from sglb.ensemble import Ensemble
 from sglb.estimators.constructor import check_names
 from sglb.estimators.evaluation import EvalSets, Given, check_watched, list_sets
 from sglb.estimators.fitted import FittedChain
-from sglb.estimators.residuals import LastScores, predicts_means, residual_variance
+from sglb.estimators.residuals import LastScores, residual_variance
 from sglb.estimators.rows import Rows, encode_rows, warn_of_repeats
 from sglb.folds import Fold, best_length, deal_folds
 from sglb.frame import Features, read_features
@@ -105,9 +105,9 @@ class ChainEstimator(FittedChain):
         rows = self._read_rows(X, y, sample_weight)
         loss = self._choose_loss(rows.classes)
         loss.check_target(rows.target)
-        loss = loss.prepared(rows.target, rows.weight)
+        loss = loss.adapt(rows.target, rows.weight)
         best = loss.init(rows.target, rows.weight)
-        loss = loss.tried(rows.target, best, check=check_gradient)
+        loss = loss.examine(rows.target, best, check=check_gradient)
         alone = not sets_given and not guests
         settings = resolve(parameters, loss, rows.size(loss, best), alone=alone)
         threads = settings.n_threads
@@ -129,7 +129,7 @@ class ChainEstimator(FittedChain):
         n_steps = self._length(training_set, rows, loss, settings, trace)
         if guests:
             guests.insert(0, Parameters(settings.resolved(parameters, loss)))
-        if predicts_means(loss):
+        if loss.predicts_mean:
             guests.append(last)
         chain = self._chain(training_set, loss, settings, trace, threads)
         ensemble = self._run(chain, settings, n_steps, history, guests)

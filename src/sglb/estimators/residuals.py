@@ -12,14 +12,6 @@ from sglb.training_set import TrainingSet
 
 Floats = NDArray[np.float64]
 
-# Losses whose prediction is the mean of y, so that residuals have a variance about it.
-MEAN_LOSSES = ("squared", "poisson")
-
-
-def predicts_means(loss: Loss) -> bool:
-    """Whether the residuals of a loss have a variance."""
-    return loss.task == "regression" and loss.name in MEAN_LOSSES
-
 
 class LastScores(BaseCallback):
     """Keeps the raw scores of the training rows, (n_outputs, n_rows), where the chain ended."""
@@ -41,7 +33,7 @@ def residual_variance(
     The rows are taken as the chain saw them: in prediction a training row's mean by category would
     know its own y. A chain that was cut back is replayed; else `last` has the same numbers.
     """
-    if not predicts_means(loss):
+    if not loss.predicts_mean:
         return None
     whole = last.n_steps == len(ensemble)
     raw = last.raw if whole else ensemble.replay(training_set.code_columns, threads)[0]

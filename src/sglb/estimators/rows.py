@@ -95,7 +95,7 @@ class Rows(NamedTuple):
             weight_unit(self.weight),
             n_columns=len(self.features.is_categorical),
         )
-        some = loss.some(len(self.target))
+        some = loss.representative_rows(len(self.target))
         y, weight = self.target[some], None if self.weight is None else self.weight[some]
         raw = user_shape(np.repeat(best[:, None], len(y), axis=1))
 

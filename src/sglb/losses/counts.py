@@ -29,6 +29,7 @@ class Poisson(Loss):
     """
 
     name = "poisson"
+    predicts_mean = True
     limit: ClassVar[float] = 30.0
 
     def check_target(self, y: Floats) -> None:

@@ -14,7 +14,7 @@ from sglb.losses import trial
 from sglb.losses.base import Floats, Loss
 from sglb.losses.minimisers import quantile, spread
 from sglb.losses.probe import Finding, Probe, follow, lines
-from sglb.losses.registry import get_loss
+from sglb.losses.registry import LOSSES, get_loss
 
 TOLERANCE = 1e-4  # of a derivative against finite differences; exact ones come within 2e-5
 N_ROWS = 32
@@ -135,10 +135,10 @@ def check_loss(loss: object, y: Floats) -> LossReport:
     y = np.array(y, dtype=np.float64).reshape(-1)
     if not len(y):
         raise ValueError("check_loss needs at least one target")
-    classes = int(np.nanmax(y)) + 1 if isinstance(loss, str) and loss == "softmax" else None
-    loss = get_loss(loss, n_classes=classes)
+    per_class = isinstance(loss, str) and loss in LOSSES and LOSSES[loss].one_output_per_class
+    loss = get_loss(loss, n_classes=int(np.nanmax(y)) + 1 if per_class else None)
     loss.check_target(y)
-    loss = loss.prepared(y, None)
+    loss = loss.adapt(y, None)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         start = np.full(loss.n_outputs, quantile(y, None, 0.5))

@@ -213,7 +213,7 @@ class UserLoss(Loss):
             "leaf_method='gradient'"
         )
 
-    def prepared(self, y: Floats, weight: Floats | None) -> Self:
+    def adapt(self, y: Floats, weight: Floats | None) -> Self:
         """Return a copy that knows whether rows of y are independent."""
         loss = copy(self)
         length, middle = self._scale(y)
@@ -222,17 +222,17 @@ class UserLoss(Loss):
             loss.independent = trial.independent_rows(self, y, start, length)
         return loss
 
-    def tried(self, y: Floats, start: Floats, *, check: bool = True) -> Self:
+    def examine(self, y: Floats, start: Floats, *, check: bool = True) -> Self:
         """Return a copy that knows whether it looks convex.
 
         With `check`, raises WrongGradient where its gradient is not the derivative of its loss.
         """
         loss = copy(self)
         with np.errstate(all="ignore"):
-            some = y[self.some(len(y))]
+            some = y[self.representative_rows(len(y))]
             raw = np.broadcast_to(start, (len(some), len(start)))
             raw = raw[:, 0] if len(start) == 1 else raw
-            self._check_finite(np.arange(len(y))[self.some(len(y))], some, raw)
+            self._check_finite(np.arange(len(y))[self.representative_rows(len(y))], some, raw)
             length = self._length_at(some, raw, self._scale(y)[0])[0]
             if check:
                 self._check_derivatives(some[:PROBED_ROWS], raw[:PROBED_ROWS])
@@ -282,7 +282,7 @@ class UserLoss(Loss):
         some = y[sample_rows(len(y))]
         return spread(some, None), quantile(some, None, 0.5)
 
-    def some(self, n_rows: int) -> Rows:
+    def representative_rows(self, n_rows: int) -> Rows:
         """Return rows that are enough to estimate a mean of: all, or some if independent."""
         return sample_rows(n_rows) if self.independent else slice(None)
 
@@ -318,7 +318,7 @@ class UserLoss(Loss):
     def init(self, y: Floats, weight: Floats | None) -> Floats:
         """Return the user's constant, else the best one."""
         if not callable(getattr(self.user, "init", None)):
-            some = self.some(len(y))
+            some = self.representative_rows(len(y))
             return best_constant(self, y[some], None if weight is None else weight[some])
         start = np.atleast_1d(np.asarray(self.user.init(y, weight), dtype=np.float64))
         if start.shape != (self.n_outputs,) or not np.isfinite(start).all():

@@ -119,7 +119,7 @@ def test_a_report_prints_as_a_table():
     assert "\n  gradient matches loss   yes   relative error " in text
     assert "\n  Lipschitz continuous    yes   |gradient| to 2.5\n" in text
     assert "\n  convex                  no\n" in text
-    assert text.endswith("plain boosting may stop in a local optimum, as the loss is not convex.")
+    assert text.endswith("may stop in a local optimum, because the loss is not convex.")
 
 
 def test_check_loss_refuses_targets_it_cannot_use():

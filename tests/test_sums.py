@@ -163,6 +163,14 @@ def test_a_group_with_an_infinite_value_has_an_infinite_sum_and_no_other_has():
     assert found.tolist() == [3.0, math.inf]
 
 
+def test_weights_of_none_are_weights_of_one():
+    group, values = np.array([0, 2, 0, 2]), np.array([0.1, 0.2, 0.3, 7.0])
+    assert sums.total_weight(4, None) == sums.total_weight(4, np.ones(4)) == 4.0
+    by_weight = sums.by_group(group, values, 3, np.ones(4))
+    assert same_bits(by_weight, sums.by_group(group, values, 3))
+    assert sums.by_group(group, values > 0.15, 3, [1.0, 0.5, 2.0, 4.0]).tolist() == [2.0, 0.0, 4.5]
+
+
 def test_a_weight_of_another_length_is_rejected():
     with pytest.raises(ValueError, match="as long as values"):
         sums.total(np.ones(3), np.ones(2))

@@ -90,12 +90,11 @@ def _brier(y: Floats, raw: Floats, loss: ScoredLoss, weight: Floats | None) -> f
 
 def _auc(y: Floats, raw: Floats, loss: ScoredLoss, weight: Floats | None) -> float:
     """Probability that a positive row outranks a negative one, ties counting one half."""
-    weight = np.ones_like(y) if weight is None else weight
     raw = raw if raw.ndim == 1 else raw[:, 1] - raw[:, 0]
     _, rank = np.unique(raw, return_inverse=True)
     n_ranks = int(rank.max(initial=-1)) + 1
-    positive = sums.by_group(rank, weight * (y > 0), n_ranks)
-    negative = sums.by_group(rank, weight * (y <= 0), n_ranks)
+    positive = sums.by_group(rank, y > 0, n_ranks, weight)
+    negative = sums.by_group(rank, y <= 0, n_ranks, weight)
     pairs = sums.total(positive) * sums.total(negative)
     if pairs == 0.0:
         return float("nan")

@@ -22,7 +22,7 @@ from sglb.ensemble import Ensemble
 from sglb.frame import Features
 from sglb.leaves import LeafRule
 from sglb.losses import Loss, get_loss
-from sglb.losses.blocks import sample_rows
+from sglb.losses.blocks import sample_rows, take_weight
 from sglb.losses.minimisers import quantile, spread
 from sglb.losses.shapes import user_shape
 from sglb.noise import chain_seed
@@ -74,7 +74,7 @@ class Rows(NamedTuple):
     @property
     def total_weight(self) -> float:
         """The N of the theory."""
-        return float(len(self.target)) if self.weight is None else sums.total(self.weight)
+        return sums.total_weight(len(self.target), self.weight)
 
     def without_features(self) -> "Rows":
         """Return the rows without what was read of the table, which may be a copy of it."""
@@ -96,7 +96,7 @@ class Rows(NamedTuple):
             n_columns=len(self.features.is_categorical),
         )
         some = loss.representative_rows(len(self.target))
-        y, weight = self.target[some], None if self.weight is None else self.weight[some]
+        y, weight = self.target[some], take_weight(self.weight, some)
         raw = user_shape(np.repeat(best[:, None], len(y), axis=1))
 
         def mean_square(raw: Floats) -> float:
@@ -125,7 +125,7 @@ class Rows(NamedTuple):
         Each row may choose among constants: quantiles of the target or, for classes, log-odds.
         """
         some = sample_rows(len(self.target))
-        y, weight = self.target[some], None if self.weight is None else self.weight[some]
+        y, weight = self.target[some], take_weight(self.weight, some)
         constants = np.quantile(y, np.linspace(0.0, 1.0, 33)) if self.classes is None else ODDS
         with np.errstate(all="ignore"):
             values = np.stack(
@@ -245,7 +245,7 @@ def _combinations(
 ) -> list[tuple[int, ...]]:
     """Choose the columns to combine by the residuals of a short chain on single columns."""
     some = encoder.sample_rows(CHOICE_ROWS)
-    weight = None if rows.weight is None else rows.weight[some]
+    weight = take_weight(rows.weight, some)
     target, loss = _quick_problem(rows, encoder.targets[:, some], some)
     bins = _joined(parts)
     training_set = TrainingSet.build(

@@ -76,7 +76,7 @@ def test_what_is_not_a_callback_is_refused_before_a_row_is_read():
 
 
 def test_a_class_in_the_place_of_a_callback_is_rejected_by_name():
-    with pytest.raises(TypeError, match=r"Witness is a class; give Witness\(\.\.\.\)"):
+    with pytest.raises(TypeError, match=r"Witness is a class; pass Witness\(\.\.\.\)"):
         SGLBRegressor(**FAST).fit(None, None, callbacks=[Witness])
 
 

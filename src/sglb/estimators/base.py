@@ -32,7 +32,7 @@ from sglb.estimators.evaluation import EvalSets, Given, check_watched, list_sets
 from sglb.estimators.fitted import FittedChain
 from sglb.estimators.residuals import LastScores, residual_variance
 from sglb.estimators.rows import Rows, encode_rows, warn_of_repeats
-from sglb.folds import Fold, best_length, deal_folds
+from sglb.folds import Fold, assign_folds, best_length
 from sglb.frame import Features, read_features
 from sglb.losses import Loss
 from sglb.metrics import MetricSpec, get_metrics
@@ -241,7 +241,7 @@ class ChainEstimator(FittedChain):
 
         if self.verbose:
             say(f"cross-validation of the number of trees, at most {settings.n_steps:,}")
-        folds = deal_folds(training_set, settings.seed, classes=rows.classes is not None)
+        folds = assign_folds(training_set, settings.seed, classes=rows.classes is not None)
         threads = settings.n_threads if loss.row_wise else 1
         n_steps = best_length(make_fold, folds, settings.n_steps, threads)
         if self.verbose:

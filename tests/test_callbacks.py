@@ -70,7 +70,7 @@ def test_a_callback_that_returns_stop_ends_the_chain_there():
     assert witness.calls[-2:] == [5, "finish"]
 
 
-def test_what_is_not_a_callback_is_refused_before_a_row_is_read():
+def test_what_is_not_a_callback_is_rejected_before_a_row_is_read():
     with pytest.raises(TypeError, match=r"not a callback.*BaseCallback"):
         SGLBRegressor(**FAST).fit(None, None, callbacks=[print])
 

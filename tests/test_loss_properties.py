@@ -204,7 +204,7 @@ def test_softmax_needs_the_number_of_classes_and_makes_do_with_one():
 
 
 @pytest.mark.parametrize("value", [0.0, -1.0, np.nan, np.inf, 1e-200])
-def test_parameters_out_of_range_are_refused(value):
+def test_parameters_out_of_range_are_rejected(value):
     for name, parameter in (
         ("sla", "width"),
         ("absolute", "width"),
@@ -222,7 +222,7 @@ def test_parameters_out_of_range_are_refused(value):
 
 
 @every_loss
-def test_targets_outside_of_the_domain_are_refused_with_their_row(loss):
+def test_targets_outside_of_the_domain_are_rejected_with_their_row(loss):
     good = np.array([0.0, 1.0, 1.0])
     loss.check_target(good)
     bad = [np.nan, np.inf]

@@ -122,7 +122,7 @@ def test_a_report_prints_as_a_table():
     assert text.endswith("may stop in a local optimum, because the loss is not convex.")
 
 
-def test_check_loss_refuses_targets_it_cannot_use():
+def test_check_loss_rejects_targets_it_cannot_use():
     with pytest.raises(ValueError, match="at least one target"):
         check_loss("squared", [])
     with pytest.raises(ValueError, match=r"row 1 has 2\.0"):

@@ -241,7 +241,7 @@ def test_a_row_has_the_same_bits_wherever_it_stands(loss):
 
 
 @every_loss
-def test_the_kernel_refuses_what_it_does_not_know(loss):
+def test_the_kernel_rejects_what_it_does_not_know(loss):
     y, raw = np.zeros(3), np.zeros((2, 3))
     if loss.n_outputs == 1:
         with pytest.raises(ValueError, match="one output"):

@@ -83,13 +83,13 @@ def test_other_real_dtypes_are_converted(dtype):
         (lambda y, raw: ["a", "b", "c"], TypeError, "must return an array of real numbers"),
     ],
 )
-def test_a_gradient_of_wrong_shape_or_type_is_refused(result, error, message):
+def test_a_gradient_of_wrong_shape_or_type_is_rejected(result, error, message):
     with pytest.raises(error, match=message):
         fill(get_loss(own(gradient=result)), Y, RAW)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_a_gradient_that_is_not_finite_is_refused_with_row_and_output(bad):
+def test_a_gradient_that_is_not_finite_is_rejected_with_row_and_output(bad):
     def gradient(y, raw):
         result = np.zeros((3, 2))
         result[1, 1] = result[2, 0] = bad
@@ -139,7 +139,7 @@ def test_what_is_not_offered_has_a_default():
 
 
 @pytest.mark.parametrize("start", [np.nan, [1.0, 2.0], [[1.0]]])
-def test_a_start_that_is_no_finite_constant_is_refused(start):
+def test_a_start_that_is_no_finite_constant_is_rejected(start):
     with pytest.raises(ValueError, match=r"init\(y, weight\) of loss 'Changed' must return 1 fin"):
         get_loss(own(init=lambda y, weight: start)).init(Y, None)
 
@@ -184,23 +184,23 @@ def test_blocks_of_rows_give_what_all_rows_give(n_outputs):
     n = 3 * BLOCK_ROWS + 5
     largest, gradient, hessian, sizes = by_rows(n, n_outputs, False, np.random.default_rng(3))
     assert sizes == [n]
-    found = by_rows(n, n_outputs, True, np.random.default_rng(3))
-    assert found[0] == largest
-    np.testing.assert_array_equal(found[1], gradient)
-    np.testing.assert_array_equal(found[2], hessian)
+    actual = by_rows(n, n_outputs, True, np.random.default_rng(3))
+    assert actual[0] == largest
+    np.testing.assert_array_equal(actual[1], gradient)
+    np.testing.assert_array_equal(actual[2], hessian)
     # The first two calls are the look at the promise; blocks come in any order.
-    assert sorted(found[-1][2:]) == [5] + [BLOCK_ROWS] * 3
+    assert sorted(actual[-1][2:]) == [5] + [BLOCK_ROWS] * 3
 
 
 def test_blocks_are_the_same_bits_for_any_number_of_threads():
-    found = [
+    actual = [
         by_rows(3 * BLOCK_ROWS + 5, 1, True, np.random.default_rng(3), n_threads)
         for n_threads in (1, 2, 5)
     ]
-    for other in found[1:]:
-        assert other[0] == found[0][0]
-        np.testing.assert_array_equal(other[1], found[0][1])
-        np.testing.assert_array_equal(other[2], found[0][2])
+    for other in actual[1:]:
+        assert other[0] == actual[0][0]
+        np.testing.assert_array_equal(other[1], actual[0][1])
+        np.testing.assert_array_equal(other[2], actual[0][2])
 
 
 def test_threads_keep_what_the_caller_set_for_numpy():

@@ -163,9 +163,9 @@ def get_metric(spec: MetricSpec, task: str | None = None) -> Metric:
             "or a function of (y, prediction)"
         )
     if task is not None and task not in metric.tasks:
-        fitting = ", ".join(name for name, other in METRICS.items() if task in other.tasks)
+        allowed = ", ".join(name for name, known in METRICS.items() if task in known.tasks)
         raise ValueError(
-            f"eval_metric={metric.name!r} has no meaning for a {task} task; allowed: {fitting}"
+            f"eval_metric={metric.name!r} has no meaning for a {task} task; allowed: {allowed}"
         )
     return metric
 

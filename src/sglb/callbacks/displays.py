@@ -188,12 +188,12 @@ def _as_text(report: Report) -> str:
 
 
 def _as_html(report: Report) -> str:
-    rest = f"{report.step}/{report.n_steps} &ensp; {_escaped(report.scores)} &ensp; {report.times}"
+    line = f"{report.step}/{report.n_steps} &ensp; {_escaped(report.scores)} &ensp; {report.times}"
     end = "" if report.reason is None else f"<br>{_escaped(report.end)}"
     return (
         '<div style="font-family: monospace; font-size: 90%">'
         f'<progress value="{report.step}" max="{report.n_steps}" style="vertical-align: middle; '
-        f'width: 16em"></progress> &ensp; {rest}{end}</div>'
+        f'width: 16em"></progress> &ensp; {line}{end}</div>'
     )
 
 

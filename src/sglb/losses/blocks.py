@@ -39,8 +39,8 @@ def compute_each(
 
     with ThreadPoolExecutor(n_threads - 1) as pool:
         # Threads inherit the caller's context, such as np.errstate.
-        others = [pool.submit(copy_context().run, share, t) for t in range(1, n_threads)]
-        return share(0) + [block for other in others for block in other.result()]
+        futures = [pool.submit(copy_context().run, share, t) for t in range(1, n_threads)]
+        return share(0) + [block for future in futures for block in future.result()]
 
 
 def sample_rows(n_rows: int) -> Rows:

@@ -1,6 +1,6 @@
-"""What the sampler's law is tested with: rules, guests of the loop, exact formulas, one z-test.
+"""What the sampler's law is tested with: rules, callbacks, exact formulas, a z-test.
 
-Every test runs `boosting.boost` itself. Guests (callbacks) record the chain, or put it back after
+Every test runs `boosting.boost` itself. Callbacks record the chain, or reset it after
 each step, which turns a run of n steps into n independent draws of one step. The leaves of a fixed
 structure are independent chains, so one step of 1,024 leaves is 1,024 draws.
 
@@ -21,8 +21,8 @@ from sglb import _core
 from sglb.boosting import boost
 from sglb.callbacks import BaseCallback
 from sglb.experiments.small_chains import (  # noqa: F401  # for the tests of the law
-    EquallyLikely,
     FixedStructure,
+    RandomStructure,
     binary_rows,
     bits_of,
     make_chain,
@@ -42,7 +42,7 @@ TEST = Role.TEST
 
 
 def assert_z(z, comparisons):
-    """Fail if the largest |z| of so many comparisons is less likely than FALSE_ALARM, or NaN."""
+    """Fail if the largest |z| of this many comparisons is less likely than FALSE_ALARM, or NaN."""
     worst = float(np.max(np.abs(z)))
     limit = float(norm.isf(FALSE_ALARM / (2 * comparisons)))
     assert worst < limit, f"|z| = {worst:.1f}, chance explains {limit:.1f} in {comparisons}"
@@ -107,11 +107,11 @@ def projector(leaf, weight=None):
     return together / together.sum(axis=1, keepdims=True)
 
 
-# Guests of the loop.
+# Callbacks.
 
 
 class Record(BaseCallback):
-    """Notes the raw scores of some rows; `first` (n_outputs, n_rows) is where the chain starts."""
+    """Records raw scores of rows; `first` (n_outputs, n_rows) is where the chain starts."""
 
     def __init__(self, start=None, rows=slice(None), burn_in=0):
         self.first = start
@@ -162,17 +162,17 @@ class Restart(BaseCallback):
         return np.array(self.first_features)
 
 
-def walk(rows, loss, sampler, rule, guest, n_steps, *, leaves=None, offset=0.0, seed=1):
+def run_chain(rows, loss, sampler, rule, callback, n_steps, *, leaves=None, offset=0.0, seed=1):
     """Take n_steps with a callback, from where it says, and return the callback."""
     state = None
-    if guest.first is not None:
+    if callback.first is not None:
         state = np.zeros((sampler.move(0).transition.size, loss.n_outputs, rows.n_rows))
-        state[0] = guest.first
+        state[0] = callback.first
     chain = make_chain(
         rows, loss, sampler, rule, leaves=leaves, offset=offset, state=state, seed=seed
     )
-    boost(chain, n_steps, [guest])
-    return guest
+    boost(chain, n_steps, [callback])
+    return callback
 
 
 # Exact formulas, squared loss. Structures are drawn without a look at f from equally likely ones.

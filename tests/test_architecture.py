@@ -331,6 +331,16 @@ def test_numbers_of_a_model_come_from_functions_that_are_the_same_bits_everywher
     assert used == WHOLE
 
 
+def test_no_code_compares_the_name_of_a_loss():
+    """What depends on a loss is a property of the loss (`losses/base.py`)."""
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Compare):
+                sides = {ast.unparse(side) for side in (node.left, *node.comparators)}
+                by_name = any(re.search(r"loss_?\.name$", side) for side in sides)
+                assert not by_name, f"{path.name}: {ast.unparse(node)}"
+
+
 @pytest.mark.parametrize("name", sorted(set(sglb.__all__)))
 def test_every_public_name_exists(name):
     assert getattr(sglb, name) is not None

@@ -70,13 +70,13 @@ def test_a_callback_that_returns_stop_ends_the_chain_there():
     assert witness.calls[-2:] == [5, "finish"]
 
 
-def test_what_is_not_a_callback_is_refused_before_a_row_is_read():
+def test_what_is_not_a_callback_is_rejected_before_a_row_is_read():
     with pytest.raises(TypeError, match=r"not a callback.*BaseCallback"):
         SGLBRegressor(**FAST).fit(None, None, callbacks=[print])
 
 
 def test_a_class_in_the_place_of_a_callback_is_rejected_by_name():
-    with pytest.raises(TypeError, match=r"Witness is a class; give Witness\(\.\.\.\)"):
+    with pytest.raises(TypeError, match=r"Witness is a class; pass Witness\(\.\.\.\)"):
         SGLBRegressor(**FAST).fit(None, None, callbacks=[Witness])
 
 

@@ -33,12 +33,14 @@ FUNCTIONS = {
 FLOATS = st.floats(allow_nan=True, allow_infinity=True)
 
 
-def assert_close(found, wanted, ulps):
+def assert_close(actual, wanted, ulps):
     """Equal but for some units in the last place; infinity and NaN exactly."""
-    assert np.isnan(found).tolist() == np.isnan(wanted).tolist()
+    assert np.isnan(actual).tolist() == np.isnan(wanted).tolist()
     known = np.isfinite(wanted)
-    assert found[~known & ~np.isnan(wanted)].tolist() == wanted[~known & ~np.isnan(wanted)].tolist()
-    assert (np.abs(found[known] - wanted[known]) <= ulps * np.spacing(np.abs(wanted[known]))).all()
+    assert (
+        actual[~known & ~np.isnan(wanted)].tolist() == wanted[~known & ~np.isnan(wanted)].tolist()
+    )
+    assert (np.abs(actual[known] - wanted[known]) <= ulps * np.spacing(np.abs(wanted[known]))).all()
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

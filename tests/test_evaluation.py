@@ -89,6 +89,6 @@ def test_a_function_is_a_metric_for_early_stopping():
         ),
     ],
 )
-def test_evaluation_that_cannot_work_is_refused(parameters, arguments, message):
+def test_evaluation_that_cannot_work_is_rejected(parameters, arguments, message):
     with pytest.raises(ValueError, match=message):
         SGLBClassifier(**FAST, **parameters).fit(*CANCER, **arguments)

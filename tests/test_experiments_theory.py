@@ -20,8 +20,8 @@ def test_the_exact_covariance_of_one_structure_is_the_autoregressions():
     for eps in (0.5, 0.05):
         pull = 1.0 + theory.GAMMA
         variance = theory.TEMPERATURE / np.array([3, 3, 3, 2, 2]) / (pull * (1 - eps * pull / 2))
-        found = theory.exact_covariance([P], np.arange(5.0), eps)
-        assert np.allclose(np.diag(found), variance)
+        result = theory.exact_covariance([P], np.arange(5.0), eps)
+        assert np.allclose(np.diag(result), variance)
 
 
 def test_the_exact_covariance_goes_to_the_diffusions_linearly():
@@ -40,8 +40,8 @@ def test_chances_of_a_split_from_pure_noise_are_those_of_simulated_noise():
     assert exact.sum() == pytest.approx(1.0, abs=1e-4)
     z = np.random.default_rng(0).standard_normal((400_000, theory.TWELVE.shape[1]))
     scores = [
-        sum(z[:, one == side].sum(axis=1) ** 2 / (one == side).sum() for side in (0, 1))
-        for one in theory.TWELVE
+        sum(z[:, feature == side].sum(axis=1) ** 2 / (feature == side).sum() for side in (0, 1))
+        for feature in theory.TWELVE
     ]
     share = np.bincount(np.argmax(scores, axis=0), minlength=4) / len(z)
     assert np.abs(share - exact).max() < 5 * np.sqrt(0.25 * 0.75 / len(z))
@@ -61,48 +61,48 @@ def test_the_gibbs_law_does_not_depend_on_its_grid():
 
 
 def test_chains_have_the_covariance_of_the_formula():
-    found = theory.weak_convergence(SMALL)
-    assert (np.abs(found.drawn - found.exact) < 5 * found.drawn_error).all()
-    assert (found.drawn_error < 0.1 * (1 + found.exact)).all()
-    assert (np.diff(found.greedy) < 0).all()
-    assert found.greedy[-1] < 0.1
+    result = theory.weak_convergence(SMALL)
+    assert (np.abs(result.random - result.exact) < 5 * result.random_error).all()
+    assert (result.random_error < 0.1 * (1 + result.exact)).all()
+    assert (np.diff(result.greedy) < 0).all()
+    assert result.greedy[-1] < 0.1
 
 
 def test_the_excess_loss_is_that_of_gibbs_and_below_what_plain_boosting_keeps():
     # Sixteen independent chains, five standard errors: a chance of 2e-4 for each of six betas.
-    found = theory.concentration(theory.Size(0.15, seed=1))
-    assert (np.diff(found.measured[1:]) < 0).all()
-    assert (np.abs(found.measured - found.gibbs) < 5 * found.error).all()
-    assert (found.error < 0.2 * found.gibbs).all()
-    assert (found.measured[1:] < found.rate[1:]).all()
-    assert found.gibbs[-1] < found.plain
+    result = theory.concentration(theory.Size(0.15, seed=1))
+    assert (np.diff(result.measured[1:]) < 0).all()
+    assert (np.abs(result.measured - result.gibbs) < 5 * result.error).all()
+    assert (result.error < 0.2 * result.gibbs).all()
+    assert (result.measured[1:] < result.rate[1:]).all()
+    assert result.gibbs[-1] < result.plain
 
 
 def test_structures_of_a_slow_chain_tell_the_preconditioner():
-    found = theory.preconditioner(SMALL)
-    assert found.distance[-1] < found.distance[0]
+    result = theory.preconditioner(SMALL)
+    assert result.distance[-1] < result.distance[0]
     n_steps = SMALL.steps(200_000)
     # Structures of a chain are nearly independent draws at this learning rate.
-    deviation = np.sqrt(found.exact * (1 - found.exact) / n_steps)
-    assert (np.abs(found.measured[-1] - found.exact) < 6 * deviation).all()
+    deviation = np.sqrt(result.exact * (1 - result.exact) / n_steps)
+    assert (np.abs(result.measured[-1] - result.exact) < 6 * deviation).all()
 
 
 def test_both_wells_are_visited_by_their_weights():
-    found = theory.modes(theory.Size(0.1, seed=2))
-    assert 0.05 < found.gibbs_mass < 0.2
-    assert abs(found.mass - found.gibbs_mass) < 5 * found.mass_error
-    assert found.mass_error < 0.02
-    assert np.sum(found.density) * (found.grid[1] - found.grid[0]) == pytest.approx(1.0)
+    result = theory.modes(theory.Size(0.1, seed=2))
+    assert 0.05 < result.gibbs_mass < 0.2
+    assert abs(result.mass - result.gibbs_mass) < 5 * result.mass_error
+    assert result.mass_error < 0.02
+    assert np.sum(result.density) * (result.grid[1] - result.grid[0]) == pytest.approx(1.0)
 
 
-def test_notes_hold_the_states_after_the_burn_in():
+def test_a_recorder_has_the_states_after_the_burn_in():
     rows = small_chains.binary_rows([[0, 0, 1]], [1.0, 3.0, 5.0])
     rule = small_chains.FixedStructure(small_chains.splits(0))
-    notes = small_chains.Notes(3, 1, np.array([0, 2]))
-    small_chains.walk(rows, Squared(), Langevin(0.5, 0.0, 0.0), rule, notes, seed=0)
+    recorder = small_chains.Recorder(3, 1, np.array([0, 2]))
+    small_chains.run_chain(rows, Squared(), Langevin(0.5, 0.0, 0.0), rule, recorder, seed=0)
     # From zero half of the way at each step: to 2 in the left leaf, to 5 in the right.
-    assert np.allclose(notes.raw, [[1.5, 3.75], [1.75, 4.375]])
-    assert notes.features.tolist() == [0, 0]
+    assert np.allclose(recorder.raw, [[1.5, 3.75], [1.75, 4.375]])
+    assert recorder.features.tolist() == [0, 0]
 
 
 def test_the_error_of_batches_is_that_of_independent_values():

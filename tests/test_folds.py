@@ -7,7 +7,7 @@ import pytest
 from sklearn.datasets import load_diabetes, make_classification
 
 from sglb import BaseCallback, SGLBClassifier, SGLBRegressor
-from sglb.folds import N_FOLDS, PATIENCE, STRIDE, best_length, deal_folds
+from sglb.folds import N_FOLDS, PATIENCE, STRIDE, assign_folds, best_length
 from sglb.training_set import TrainingSet
 
 X, Y = load_diabetes(return_X_y=True)
@@ -55,26 +55,26 @@ def random_rows(y):
 @pytest.mark.parametrize("classes", [True, False])
 def test_folds_are_of_one_size_and_spread_each_class_evenly(classes):
     y = np.repeat([0.0, 1.0, 2.0], [600, 300, 103])
-    fold = deal_folds(random_rows(y), 7, classes=classes)
+    fold = assign_folds(random_rows(y), 7, classes=classes)
     assert np.ptp(np.bincount(fold, minlength=N_FOLDS)) <= 1
     if classes:
         for label in range(3):
             assert np.ptp(np.bincount(fold[y == label], minlength=N_FOLDS)) <= 1
-    assert (fold != deal_folds(random_rows(y), 8, classes=classes)).any()
-    assert (fold == deal_folds(random_rows(y), 7, classes=classes)).all()
+    assert (fold != assign_folds(random_rows(y), 8, classes=classes)).any()
+    assert (fold == assign_folds(random_rows(y), 7, classes=classes)).all()
 
 
 def test_a_row_that_is_there_three_times_is_in_one_fold():
     y = np.random.default_rng(1).integers(0, 2, 300)
     columns = np.random.default_rng(0).integers(1, 250, (3, 300))
-    fold = deal_folds(rows_of(np.tile(columns, 3), np.tile(y, 3)), 7, classes=True)
+    fold = assign_folds(rows_of(np.tile(columns, 3), np.tile(y, 3)), 7, classes=True)
     assert (fold.reshape(3, 300) == fold[:300]).all()
 
 
 def test_rows_of_a_table_of_few_values_are_different_rows():
     rng = np.random.default_rng(0)
     columns = rng.integers(1, 3, (8, 2000))  # 256 cells
-    fold = deal_folds(rows_of(columns, rng.integers(0, 2, 2000)), 7, classes=True)
+    fold = assign_folds(rows_of(columns, rng.integers(0, 2, 2000)), 7, classes=True)
     same = (columns == columns[:, :1]).all(axis=0)
     assert len(set(fold[same])) > 1
 

@@ -14,8 +14,8 @@ from scipy.optimize import brentq
 
 from law import (
     STRUCTURE,
-    EquallyLikely,
     FixedStructure,
+    RandomStructure,
     Restart,
     assert_law,
     assert_mean,
@@ -27,8 +27,8 @@ from law import (
     leaf_of,
     normals,
     projector,
+    run_chain,
     splits,
-    walk,
 )
 from problems import grow, shard_without_codes
 from sglb import _core
@@ -100,29 +100,29 @@ PROBLEMS = {p.name: p for p in make_problems()}
 def drawn(request):
     """A problem and many draws of its next step under the greedy rule."""
     problem = PROBLEMS[request.param]
-    guest = Restart(problem.raw)
-    walk(problem.rows, problem.loss, SAMPLER, GreedySearch(1), guest, N_DRAWS)
-    return problem, guest
+    callback = Restart(problem.raw)
+    run_chain(problem.rows, problem.loss, SAMPLER, GreedySearch(1), callback, N_DRAWS)
+    return problem, callback
 
 
 def test_structures_are_chosen_with_the_probability_of_the_formula(drawn):
-    problem, guest = drawn
+    problem, callback = drawn
     first, second = problem.contrasts()
     p = choice_probability_of_outputs(first, second)
     if len(first) == 1:
         assert p == pytest.approx(choice_probability(first[0], second[0]), abs=1e-8)
     assert 0.05 < p < 0.95  # else there is little to see
-    assert_mean(guest.choice == 0, p)
+    assert_mean(callback.choice == 0, p)
 
 
 def test_given_the_structure_leaf_values_are_normal_about_the_mean_gradient(drawn):
-    problem, guest = drawn
+    problem, callback = drawn
     w = np.ones(N) if problem.weight is None else problem.weight
     for choice in (0, 1):
         member = np.stack([LEAVES[choice] == j for j in (0, 1)])  # (leaf, row)
         size = member @ w
         centre = -EPS * (member @ (w * problem.gradient).T) / size[:, None]  # (leaf, output)
-        values = guest.values[guest.choice == choice]
+        values = callback.values[callback.choice == choice]
         x = (values - centre) / (EPS * SIGMA / np.sqrt(size)[:, None])
         x = x.reshape(len(x), -1)
         assert_law(x, np.zeros(x.shape[1]), np.eye(x.shape[1]))
@@ -130,7 +130,7 @@ def test_given_the_structure_leaf_values_are_normal_about_the_mean_gradient(draw
 
 
 def test_the_next_state_has_the_mean_and_covariance_of_the_formula(drawn):
-    problem, guest = drawn
+    problem, callback = drawn
     p = choice_probability_of_outputs(*problem.contrasts())
     k = len(problem.raw)
     cells = slice(0, 4)  # the other rows of a cell move with these
@@ -143,15 +143,15 @@ def test_the_next_state_has_the_mean_and_covariance_of_the_formula(drawn):
     covariance = (EPS * SIGMA) ** 2 * np.kron(
         np.eye(k), p * together[0] + (1 - p) * together[1]
     ) + EPS**2 * p * (1 - p) * np.outer(spread, spread)
-    assert_law(guest.raw[:, :, cells].reshape(N_DRAWS, -1), mean, covariance)
+    assert_law(callback.raw[:, :, cells].reshape(N_DRAWS, -1), mean, covariance)
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_the_same_law_holds_for_structures_drawn_without_a_look(name):
     problem = PROBLEMS[name]
-    guest = Restart(problem.raw)
-    rule = EquallyLikely([splits(0), splits(1), splits(0, 1)])
-    walk(problem.rows, problem.loss, SAMPLER, rule, guest, 30_000)
+    callback = Restart(problem.raw)
+    rule = RandomStructure([splits(0), splits(1), splits(0, 1)])
+    run_chain(problem.rows, problem.loss, SAMPLER, rule, callback, 30_000)
     leaves = [leaf_of(s, BITS + 1) for s in rule.structures]
     w = np.ones(N) if problem.weight is None else problem.weight
     averages = np.array([projector(leaf, w) @ problem.gradient.T for leaf in leaves])
@@ -161,20 +161,20 @@ def test_the_same_law_holds_for_structures_drawn_without_a_look(name):
     covariance = (EPS * SIGMA) ** 2 * np.kron(
         np.eye(len(problem.raw)), np.mean(together, axis=0)
     ) + EPS**2 * np.cov(averages.T, bias=True)
-    assert_law(guest.raw[:, :, :4].reshape(len(guest.raws), -1), mean, covariance)
+    assert_law(callback.raw[:, :, :4].reshape(len(callback.raws), -1), mean, covariance)
 
 
 def test_the_chosen_contrast_keeps_its_variance_because_leaves_do_not_share_the_noise():
     # At f = y the gradient is 0: the noise alone chooses the larger of two squared contrasts,
     # whose mean is 1 + 2/pi. Leaves that shared the noise would inherit that variance.
     y = np.zeros(N)
-    guest = Restart(np.zeros((1, N)))
-    walk(binary_set(BITS, y), Squared(), SAMPLER, GreedySearch(1), guest, N_DRAWS, seed=9)
-    left, right = guest.values[:, 0, 0], guest.values[:, 1, 0]
+    callback = Restart(np.zeros((1, N)))
+    run_chain(binary_set(BITS, y), Squared(), SAMPLER, GreedySearch(1), callback, N_DRAWS, seed=9)
+    left, right = callback.values[:, 0, 0], callback.values[:, 1, 0]
     leaf_contrast = (right - left) * np.sqrt(2.0) / (EPS * SIGMA)
     zeta = np.array([normals(9, step, STRUCTURE, 0, N) for step in range(N_DRAWS)])
-    structure_contrast = (zeta * CONTRASTS[guest.choice]).sum(axis=1) / np.sqrt(N)
-    assert_mean(guest.choice == 0, 0.5)
+    structure_contrast = (zeta * CONTRASTS[callback.choice]).sum(axis=1) / np.sqrt(N)
+    assert_mean(callback.choice == 0, 0.5)
     assert_mean(structure_contrast**2, 1.0 + 2.0 / np.pi)
     assert_mean(leaf_contrast**2, 1.0)
     assert_mean(leaf_contrast * structure_contrast, 0.0)
@@ -184,23 +184,23 @@ def test_the_chosen_contrast_keeps_its_variance_because_leaves_do_not_share_the_
 @pytest.mark.parametrize("temperature", [0.02, 0.5, 20.0])
 def test_the_hotter_the_chain_the_more_even_the_choice(temperature):
     problem = PROBLEMS["regression"]
-    guest = Restart(problem.raw)
+    callback = Restart(problem.raw)
     sampler = Langevin(EPS, temperature, GAMMA)
-    walk(problem.rows, problem.loss, sampler, GreedySearch(1), guest, 20_000, seed=2)
+    run_chain(problem.rows, problem.loss, sampler, GreedySearch(1), callback, 20_000, seed=2)
     ratio = SIGMA / np.sqrt(2.0 * temperature / EPS)
     p = choice_probability(*(float(c[0]) * ratio for c in problem.contrasts()))
-    assert_z((np.mean(guest.choice == 0) - p) / np.sqrt(p * (1 - p) / 20_000), 1)
+    assert_z((np.mean(callback.choice == 0) - p) / np.sqrt(p * (1 - p) / 20_000), 1)
 
 
 @pytest.mark.parametrize("factor", [0.1, 3.0])
 def test_the_one_step_law_is_exact_for_any_factor_of_the_structure_noise(factor):
     """Structures see `factor` times the noise, leaves the noise itself, independent of it."""
     problem = PROBLEMS["regression"]
-    guest = Restart(problem.raw)
+    callback = Restart(problem.raw)
     sampler = Langevin(EPS, N / BETA, GAMMA, structure_noise=factor)
-    walk(problem.rows, problem.loss, sampler, GreedySearch(1), guest, N_DRAWS, seed=4)
+    run_chain(problem.rows, problem.loss, sampler, GreedySearch(1), callback, N_DRAWS, seed=4)
     p = choice_probability(*(float(c[0]) / factor for c in problem.contrasts()))
-    assert_z((np.mean(guest.choice == 0) - p) / np.sqrt(p * (1 - p) / N_DRAWS), 1)
+    assert_z((np.mean(callback.choice == 0) - p) / np.sqrt(p * (1 - p) / N_DRAWS), 1)
     averages = [(projector(leaf) @ problem.gradient[0])[:4] for leaf in LEAVES]
     together = [(leaf[:4, None] == leaf[:4]) / 4.0 for leaf in LEAVES]
     mean = RHO * problem.raw[0, :4] - EPS * (p * averages[0] + (1 - p) * averages[1])
@@ -208,15 +208,15 @@ def test_the_one_step_law_is_exact_for_any_factor_of_the_structure_noise(factor)
     covariance = (EPS * SIGMA) ** 2 * (p * together[0] + (1 - p) * together[1]) + EPS**2 * p * (
         1 - p
     ) * np.outer(spread, spread)
-    assert_law(guest.raw[:, 0, :4], mean, covariance)
+    assert_law(callback.raw[:, 0, :4], mean, covariance)
 
 
 def test_without_noise_the_structure_is_the_best_one():
     problem = PROBLEMS["regression"]
-    guest = Restart(problem.raw)
-    walk(problem.rows, problem.loss, Langevin(EPS, 0.0, GAMMA), GreedySearch(1), guest, 100)
+    callback = Restart(problem.raw)
+    run_chain(problem.rows, problem.loss, Langevin(EPS, 0.0, GAMMA), GreedySearch(1), callback, 100)
     first, second = problem.contrasts()
-    assert (guest.choice == int(abs(second[0]) > abs(first[0]))).all()
+    assert (callback.choice == int(abs(second[0]) > abs(first[0]))).all()
 
 
 # Rows sampled for the gradient.
@@ -229,27 +229,27 @@ def test_a_step_from_sampled_rows_is_unbiased_and_its_variance_is_the_formula(na
     # A row enters with probability r, divided by r, for all outputs at once:
     # Cov(theta_k, theta_l) = eps^2 sum of w^2 g_k g_l (1 - r) / r / W_leaf^2.
     problem = PROBLEMS[name]
-    guest = Restart(problem.raw)
+    callback = Restart(problem.raw)
     rule = FixedStructure(splits(1))
-    walk(problem.rows, problem.loss, Stochastic(EPS, RATE), rule, guest, 40_000)
+    run_chain(problem.rows, problem.loss, Stochastic(EPS, RATE), rule, callback, 40_000)
     w = np.ones(N) if problem.weight is None else problem.weight
     g = w * problem.gradient
     for j in (0, 1):
         here = LEAVES[1] == j
         size = w[here].sum()
         covariance = EPS**2 * (g[:, here] @ g[:, here].T) * (1 - RATE) / RATE / size**2
-        assert_law(guest.values[:, j], -EPS * g[:, here].sum(axis=1) / size, covariance)
+        assert_law(callback.values[:, j], -EPS * g[:, here].sum(axis=1) / size, covariance)
 
 
 def test_sampled_rows_and_noise_add_their_variances():
     problem = PROBLEMS["regression"]
-    guest = Restart(problem.raw)
+    callback = Restart(problem.raw)
     sampler = Langevin(EPS, N / BETA, GAMMA, subsample=RATE)
-    walk(problem.rows, problem.loss, sampler, FixedStructure(splits(0)), guest, 40_000)
+    run_chain(problem.rows, problem.loss, sampler, FixedStructure(splits(0)), callback, 40_000)
     for j in (0, 1):
         g = problem.gradient[0, LEAVES[0] == j]
         variance = EPS**2 * (SIGMA**2 / 4 + (g @ g) * (1 - RATE) / RATE / 16)
-        assert_law(guest.values[:, j], [-EPS * g.mean()], np.array([[variance]]))
+        assert_law(callback.values[:, j], [-EPS * g.mean()], np.array([[variance]]))
 
 
 def test_rows_are_kept_independently_with_the_given_rate():
@@ -343,10 +343,10 @@ def test_sampling_rows_for_the_structure_does_not_touch_the_leaves():
     rows = binary_set(rng.integers(0, 2, size=(1, 64)), rng.normal(size=64))
     runs = []
     for structure_rows in (None, 64, 32):
-        guest = Restart(np.zeros((1, 64)))
+        callback = Restart(np.zeros((1, 64)))
         rule = GreedySearch(1, structure_rows=structure_rows)
-        walk(rows, Squared(), SAMPLER, rule, guest, 200)
-        runs.append(guest.values)
+        run_chain(rows, Squared(), SAMPLER, rule, callback, 200)
+        runs.append(callback.values)
     assert (runs[0] == runs[1]).all()
     assert (runs[0] == runs[2]).all()
 

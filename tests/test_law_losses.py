@@ -23,8 +23,8 @@ from law import (
     binary_set,
     bits_of,
     discrete_law,
+    run_chain,
     splits,
-    walk,
 )
 from sglb.leaves import LeafRule
 from sglb.losses import LOSSES, Huber, Logistic, Loss, Sla, Softmax, Welsch
@@ -139,13 +139,13 @@ def test_a_leaf_has_the_exact_law_of_its_loss(name):
     assert exact[-1] < 1e-9
     y = np.tile(target.y, N_LEAVES)
     rows = binary_set(bits_of(np.repeat(np.arange(N_LEAVES), len(target.y)), DEPTH), y)
-    guest = Record(rows=slice(None, None, len(target.y)), burn_in=target.burn_in)
-    walk(
+    callback = Record(rows=slice(None, None, len(target.y)), burn_in=target.burn_in)
+    run_chain(
         rows,
         target.loss,
         target.sampler,
         FixedStructure(splits(*range(DEPTH))),
-        guest,
+        callback,
         target.burn_in + 2500,
         offset=[target.offset],
         seed=2,
@@ -155,13 +155,13 @@ def test_a_leaf_has_the_exact_law_of_its_loss(name):
     ends = np.searchsorted(np.cumsum(exact), np.arange(0.1, 1.0, 0.1))
     edges = raw[ends] + 0.5 * step
     share = np.diff(np.cumsum(exact)[ends], prepend=0.0, append=1.0)
-    bins = np.searchsorted(edges, guest.raw[:, 0].ravel()).reshape(-1, N_LEAVES)
-    found = np.stack([(bins == b).mean(axis=0) for b in range(10)], axis=1)
-    assert_mean(found, share)  # time averages of 1,024 independent leaves
+    bins = np.searchsorted(edges, callback.raw[:, 0].ravel()).reshape(-1, N_LEAVES)
+    measured = np.stack([(bins == b).mean(axis=0) for b in range(10)], axis=1)
+    assert_mean(measured, share)  # time averages of 1,024 independent leaves
     if name in WELLS:
         middle = np.searchsorted(raw, 0.0)
         border = raw[middle] - 0.5 * step
-        assert_mean((guest.raw[:, 0] > border).mean(axis=0), exact[middle:].sum())
+        assert_mean((callback.raw[:, 0] > border).mean(axis=0), exact[middle:].sum())
     # And the exact law is near the limit that the theory names.
     assert 0.5 * np.abs(exact - limit).sum() < 0.03
 
@@ -218,7 +218,7 @@ def test_leaf_noise_of_every_loss_and_method_has_the_variance_of_the_formula(nam
     rows = binary_set(bits_of(leaf, 6), y, weight)
     rule, n_steps = FixedStructure(splits(*range(6))), 2000
     noisy, calm = (
-        walk(rows, loss, Langevin(EPS, t, GAMMA), rule, Restart(raw), n, leaves=leaves).values
+        run_chain(rows, loss, Langevin(EPS, t, GAMMA), rule, Restart(raw), n, leaves=leaves).values
         for t, n in ((TEMPERATURE, n_steps), (0.0, 1))
     )
     seen = raw[0] if len(raw) == 1 else raw.T
@@ -250,11 +250,11 @@ def test_temperature_changes_the_chain_of_every_loss_and_method(name, method):
     rows = binary_set(rng.integers(0, 2, size=(8, len(y))), y, weight)
     ends = []
     for temperature in (0.0, 0.1, 1.0):
-        guest = Record(start=raw)
+        callback = Record(start=raw)
         sampler = Langevin(EPS, temperature, GAMMA)
         rule = GreedySearch(3)
-        walk(rows, loss, sampler, rule, guest, 5, leaves=LeafRule(method, L2))
-        ends.append(guest.raw)
+        run_chain(rows, loss, sampler, rule, callback, 5, leaves=LeafRule(method, L2))
+        ends.append(callback.raw)
     for a, b in ((0, 1), (0, 2), (1, 2)):
         # From the first step on, every output of nearly every row.
         differ = ends[a] != ends[b]

@@ -17,8 +17,8 @@ from law import (
     bits_of,
     normals,
     philox,
+    run_chain,
     splits,
-    walk,
     words,
 )
 from problems import shard_without_codes
@@ -37,8 +37,8 @@ def from_hex(text):
 def test_words_are_the_published_ones(counter, key, answer):
     counter, key, answer = from_hex(counter), from_hex(key), from_hex(answer)
     index, seed = counter[0] | counter[1] << 32, key[0] | key[1] << 32
-    found = words(seed, counter[2], counter[3] & 0xFF, counter[3] >> 8, index, 1)
-    assert found[0].tolist() == answer
+    measured = words(seed, counter[2], counter[3] & 0xFF, counter[3] >> 8, index, 1)
+    assert measured[0].tolist() == answer
     assert philox(counter, key) == answer  # the oracle below is right too
 
 
@@ -48,9 +48,9 @@ def test_words_follow_the_definition_at_any_counter():
         seed, index = (int(x) for x in rng.integers(0, 2**64, size=2, dtype=np.uint64))
         step, output = int(rng.integers(2**32)), int(rng.integers(2**24))
         role = int(rng.integers(9))
-        found = words(seed, step, role, output, index, 1)[0].tolist()
+        measured = words(seed, step, role, output, index, 1)[0].tolist()
         counter = [index & 0xFFFFFFFF, index >> 32, step, role | output << 8]
-        assert found == philox(counter, [seed & 0xFFFFFFFF, seed >> 32])
+        assert measured == philox(counter, [seed & 0xFFFFFFFF, seed >> 32])
 
 
 def test_a_stream_can_be_entered_anywhere_also_across_32_bits():
@@ -196,7 +196,7 @@ def test_a_leaf_gets_its_own_normal_over_the_root_of_its_size(loss):
     rows = binary_set(bits_of(leaf, 2), y)
     raw = np.zeros((loss.n_outputs, len(y)))
     runs = [
-        walk(rows, loss, Langevin(0.2, t, 0.1), FixedStructure(splits(0, 1)), Restart(raw), 3)
+        run_chain(rows, loss, Langevin(0.2, t, 0.1), FixedStructure(splits(0, 1)), Restart(raw), 3)
         for t in (0.0, 0.5)
     ]
     noise = runs[1].values - runs[0].values

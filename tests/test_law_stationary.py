@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from law import (
-    EquallyLikely,
     FixedStructure,
+    RandomStructure,
     Record,
     Restart,
     assert_mean,
@@ -25,10 +25,10 @@ from law import (
     leaf_variance,
     moments,
     projector,
+    run_chain,
     splits,
     stationary_covariance,
     stationary_mean,
-    walk,
     z_of_mean,
 )
 from sglb.errors import ChainDiverged
@@ -97,9 +97,9 @@ def test_a_step_from_the_stationary_law_of_one_structure_stays_in_it(chains):
     n_steps = 1000
     x = rng.normal(size=(n_steps + 1, len(chains.size)))
     states = ((chains.mean + chains.deviation * row)[LEAF][None] for row in x)
-    guest = Restart(states)
-    walk(chains.rows, Squared(), SAMPLER, RULE, guest, n_steps, leaves=chains.leaves)
-    after = chains.standardise(guest.raw[:, 0])
+    callback = Restart(states)
+    run_chain(chains.rows, Squared(), SAMPLER, RULE, callback, n_steps, leaves=chains.leaves)
+    after = chains.standardise(callback.raw[:, 0])
     before = x[:-1]
     assert_mean(np.stack([after, after**2 - 1, after**3, after**4 - 3], axis=-1).mean(axis=1), 0.0)
     # The step forgets by the factor a, and leaves know nothing of one another.
@@ -110,9 +110,9 @@ def test_a_step_from_the_stationary_law_of_one_structure_stays_in_it(chains):
 def test_the_chain_comes_to_the_law_of_one_structure_with_its_autocorrelation(chains):
     # From f = 0; after 100 steps at most a^100 < 1e-15 of the start is left. Time averages of the
     # leaves are the independent samples.
-    guest = Record(rows=FIRST, burn_in=100)
-    walk(chains.rows, Squared(), SAMPLER, RULE, guest, 1600, leaves=chains.leaves, seed=3)
-    x = (guest.raw[:, 0] - chains.mean) / chains.deviation
+    callback = Record(rows=FIRST, burn_in=100)
+    run_chain(chains.rows, Squared(), SAMPLER, RULE, callback, 1600, leaves=chains.leaves, seed=3)
+    x = (callback.raw[:, 0] - chains.mean) / chains.deviation
     assert_mean(np.stack([x, x**2 - 1, x**4 - 3], axis=-1).mean(axis=0), 0.0)
     for lag in (1, 2, 3, 6):
         assert_mean((x[lag:] * x[:-lag]).mean(axis=0) - chains.a**lag, 0.0)
@@ -124,10 +124,10 @@ def test_the_variance_exceeds_gibbs_by_the_formula_at_any_learning_rate(learning
     rows = binary_set(bits_of(LEAF, DEPTH), rng.normal(size=len(LEAF)))
     size = np.bincount(LEAF)
     mean = np.bincount(LEAF, rows.y) / size / (1 + GAMMA)
-    guest = Record(rows=FIRST, burn_in=300)
+    callback = Record(rows=FIRST, burn_in=300)
     sampler = Langevin(learning_rate, TEMPERATURE, GAMMA)
-    walk(rows, Squared(), sampler, RULE, guest, 2300, seed=5)
-    square = ((guest.raw[:, 0] - mean) ** 2).mean(axis=0)
+    run_chain(rows, Squared(), sampler, RULE, callback, 2300, seed=5)
+    square = ((callback.raw[:, 0] - mean) ** 2).mean(axis=0)
     assert_mean(square / leaf_variance(size, learning_rate, GAMMA, TEMPERATURE), 1.0)
     # And the test can tell this from the limit: Gibbs is far off.
     gibbs = leaf_variance(size, 0.0, GAMMA, TEMPERATURE)
@@ -140,11 +140,11 @@ def test_one_structure_is_stable_below_the_bound_and_diverges_above(shrink_rate)
     rows = binary_set([[0, 1]], np.array([1.0, -1.0]))
     for factor, stable in ((0.99, True), (1.01, False)):
         eps = 2.0 * factor / (1.0 + shrink_rate)
-        guest = Record(burn_in=1999)
+        callback = Record(burn_in=1999)
         sampler = Langevin(eps, 0.01, shrink_rate)
         with nullcontext() if stable else pytest.raises(ChainDiverged, match="loss has grown"):
-            walk(rows, Squared(), sampler, FixedStructure(splits(0)), guest, 2000)
-        assert not stable or np.abs(guest.raw).max() < 10.0
+            run_chain(rows, Squared(), sampler, FixedStructure(splits(0)), callback, 2000)
+        assert not stable or np.abs(callback.raw).max() < 10.0
 
 
 # Several structures on six rows, 32 independent copies of them side by side.
@@ -177,9 +177,9 @@ def test_a_step_from_the_stationary_moments_of_several_structures_keeps_them():
     states = (
         (MEAN + rng.normal(size=(COPIES, 6)) @ root.T).reshape(1, -1) for _ in range(n_steps + 1)
     )
-    guest = Restart(states)
-    walk(copies(), Squared(), SAMPLER, EquallyLikely(STRUCTURES), guest, n_steps, seed=7)
-    assert_mean(averaged_moments(guest.raw[:, 0]), expected_moments(covariance))
+    callback = Restart(states)
+    run_chain(copies(), Squared(), SAMPLER, RandomStructure(STRUCTURES), callback, n_steps, seed=7)
+    assert_mean(averaged_moments(callback.raw[:, 0]), expected_moments(covariance))
 
 
 @pytest.mark.parametrize("learning_rate", [0.4, 0.2])
@@ -188,19 +188,21 @@ def test_the_chain_comes_to_the_mean_and_covariance_of_several_structures(learni
     pull = GAMMA + np.linalg.eigvalsh(np.mean(PROJECTORS, axis=0)).clip(0.0)
     pull = pull[pull > GAMMA + 1e-9].min()  # of the slowest direction that trees can move
     every = int(np.ceil(6.0 / (learning_rate * pull)))
-    guest = EveryFew(every)
+    callback = EveryFew(every)
     sampler = Langevin(learning_rate, TEMPERATURE, GAMMA)
-    walk(copies(), Squared(), sampler, EquallyLikely(STRUCTURES), guest, 4010 * every, seed=8)
-    found = averaged_moments(guest.raw[10:, 0])
+    run_chain(
+        copies(), Squared(), sampler, RandomStructure(STRUCTURES), callback, 4010 * every, seed=8
+    )
+    measured = averaged_moments(callback.raw[10:, 0])
     covariance = stationary_covariance(PROJECTORS, Y, learning_rate, GAMMA, TEMPERATURE)
-    assert_mean(found, expected_moments(covariance))
+    assert_mean(measured, expected_moments(covariance))
     # The limit of small learning rates is told apart.
     gibbs = expected_moments(gibbs_covariance(PROJECTORS, GAMMA, TEMPERATURE))
-    assert np.abs(z_of_mean(found, gibbs)).max() > 15.0
+    assert np.abs(z_of_mean(measured, gibbs)).max() > 15.0
 
 
 class EveryFew(Record):
-    """Notes every so many states only."""
+    """Records one state in `every`."""
 
     def __init__(self, every):
         super().__init__()
@@ -236,9 +238,9 @@ def test_at_temperature_one_the_limit_is_gaussian_process_regression():
 
 
 def test_the_rule_of_these_tests_draws_each_structure_equally_often():
-    rule = EquallyLikely(list(range(len(CUTS))))
+    rule = RandomStructure(list(range(len(CUTS))))
     draws = (SimpleNamespace(seed=8, step=step) for step in range(50_000))
     drawn = np.array([rule.search(sample) for sample in draws])
     share = 1.0 / len(CUTS)
-    found = np.bincount(drawn, minlength=len(CUTS)) / len(drawn)
-    assert_z((found - share) / np.sqrt(share * (1 - share) / len(drawn)), len(CUTS))
+    measured = np.bincount(drawn, minlength=len(CUTS)) / len(drawn)
+    assert_z((measured - share) / np.sqrt(share * (1 - share) / len(drawn)), len(CUTS))

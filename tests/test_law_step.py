@@ -18,9 +18,9 @@ from law import (
     binary_set,
     bits_of,
     projector,
+    run_chain,
     splits,
     stationary_mean,
-    walk,
 )
 from problems import boosted
 from sglb.bins import Bins
@@ -116,10 +116,10 @@ def targets(loss, n, rng):
 
 
 def run_and_compare(X, y, weight, loss, leaves, offset, max_depth=3):
-    """Run the loop without noise beside the formula; return the guest and the ensemble."""
+    """Run the loop without noise beside the formula; return the callback and the ensemble."""
     bins = Bins.fit(X, 8)
     rows = TrainingSet.build(bins.encode(X), bins.n_codes, y, weight)
-    guest = CompareWithFormula(X, bins, leaves, offset)
+    callback = CompareWithFormula(X, bins, leaves, offset)
     ensemble = boosted(
         rows,
         loss,
@@ -129,10 +129,10 @@ def run_and_compare(X, y, weight, loss, leaves, offset, max_depth=3):
         Ensemble(bins, max_depth, offset),
         n_steps=N_STEPS,
         seed=5,
-        callbacks=[guest],
+        callbacks=[callback],
     )
-    assert len(guest.depths) == N_STEPS
-    return guest, ensemble
+    assert len(callback.depths) == N_STEPS
+    return callback, ensemble
 
 
 @pytest.mark.parametrize("missing", [False, True], ids=["complete", "missing"])
@@ -152,12 +152,12 @@ def test_every_step_is_the_formula(loss, method, l2, shifted, weighted, missing)
         weight = rng.exponential(size=n) * 4.0
         weight[::7] = 0.0
     offset = rng.normal(size=loss.n_outputs) if shifted else np.zeros(loss.n_outputs)
-    guest, ensemble = run_and_compare(
+    callback, ensemble = run_and_compare(
         X, targets(loss, n, rng), weight, loss, LeafRule(method, l2), offset
     )
-    assert guest.depths == [3] * N_STEPS
+    assert callback.depths == [3] * N_STEPS
     # What is stored is what happened.
-    assert (ensemble.replay(ensemble.bins.encode(X)) == guest.raw).all()
+    assert (ensemble.replay(ensemble.bins.encode(X)) == callback.raw).all()
 
 
 @pytest.mark.parametrize("loss", [Squared(), Softmax(3)], ids=lambda x: x.name)
@@ -166,10 +166,10 @@ def test_a_tree_that_ends_early_takes_the_same_step(loss, n_values, depth):
     rng = np.random.default_rng(4)
     X = rng.integers(0, n_values, size=(40, 1)).astype(float)
     offset = np.full(loss.n_outputs, 0.3)
-    guest, _ = run_and_compare(
+    callback, _ = run_and_compare(
         X, targets(loss, 40, rng), None, loss, LeafRule(), offset, max_depth=5
     )
-    assert guest.depths == [depth] * N_STEPS
+    assert callback.depths == [depth] * N_STEPS
 
 
 def test_an_empty_leaf_has_value_zero_with_and_without_noise():
@@ -183,7 +183,7 @@ def test_an_empty_leaf_has_value_zero_with_and_without_noise():
                 values.append(info.values[:, 0])
 
         rule = FixedStructure(splits(0, 0))
-        walk(rows, Squared(), Langevin(EPS, temperature, GAMMA), rule, Note(), 50)
+        run_chain(rows, Squared(), Langevin(EPS, temperature, GAMMA), rule, Note(), 50)
         values = np.array(values)
         assert (values[:, [1, 2]] == 0.0).all()
         assert (values[:, [0, 3]] != 0.0).all()
@@ -192,42 +192,42 @@ def test_an_empty_leaf_has_value_zero_with_and_without_noise():
 def test_the_gradient_is_taken_before_the_shrink():
     # One leaf, y = 10, f = 4: f' = 0.37 * 4 - 0.7 * (4 - 10) = 5.68; after the shrink it were 7.44.
     rows = binary_set([[0, 0]], np.array([10.0, 10.0]))
-    guest = Record(start=4.0)
-    walk(rows, Squared(), Langevin(EPS, 0.0, GAMMA), FixedStructure(splits()), guest, 1)
-    np.testing.assert_allclose(guest.raw[0, 0], 5.68, rtol=0, atol=1e-12)
+    callback = Record(start=4.0)
+    run_chain(rows, Squared(), Langevin(EPS, 0.0, GAMMA), FixedStructure(splits()), callback, 1)
+    np.testing.assert_allclose(callback.raw[0, 0], 5.68, rtol=0, atol=1e-12)
 
 
 def test_the_offset_is_never_shrunk():
     # y equals the offset: nothing pulls, so nothing moves.
     rows = binary_set([[0, 1]], np.array([7.0, 7.0]))
-    guest = Record()
-    walk(
+    callback = Record()
+    run_chain(
         rows,
         Squared(),
         Langevin(EPS, 0.0, GAMMA),
         FixedStructure(splits(0)),
-        guest,
+        callback,
         5,
         offset=[7.0],
     )
-    np.testing.assert_allclose(guest.raw, 7.0, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(callback.raw, 7.0, rtol=0, atol=1e-12)
 
 
 def test_without_noise_the_chain_ends_at_the_ridge_solution():
     # m = (gamma I + P)^-1 P y solves mean over leaves of (f - y) + gamma f = 0.
     y = np.array([1.0, 2.0, -1.0, 5.0, 0.0, 3.0])
     bits = [[0, 0, 0, 1, 1, 1]]
-    guest = Record(burn_in=99)
-    walk(
+    callback = Record(burn_in=99)
+    run_chain(
         binary_set(bits, y),
         Squared(),
         Langevin(EPS, 0.0, GAMMA),
         FixedStructure(splits(0)),
-        guest,
+        callback,
         100,
     )
     expected = stationary_mean([projector(np.array(bits[0]))], y, GAMMA)
-    np.testing.assert_allclose(guest.raw[0, 0], expected, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(callback.raw[0, 0], expected, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize(("reach", "step"), [(math.inf, 8000.0), (2.0, 2.0)])
@@ -239,18 +239,18 @@ def test_a_saturated_newton_leaf_counts_as_a_thousandth_of_the_mean_curvature(
     # that the logistic loss takes no more than its reach.
     monkeypatch.setattr(Logistic, "trust_radius", reach)
     rows = binary_set([[0, 0, 0, 0, 1, 1, 1, 1]], np.array([0.0, 1.0, 0.0, 1.0, 0, 0, 0, 0]))
-    guest = Record(start=np.array([[0.0] * 4 + [30.0] * 4]))
+    callback = Record(start=np.array([[0.0] * 4 + [30.0] * 4]))
     sampler, rule = Langevin(EPS, 0.0, GAMMA), FixedStructure(splits(0))
-    walk(rows, Logistic(), sampler, rule, guest, 1, leaves=LeafRule("newton"))
-    np.testing.assert_allclose(guest.raw[0, 0, :4], 0.0, atol=1e-12)
-    np.testing.assert_allclose(guest.raw[0, 0, 4:], RHO * 30.0 - EPS * step, rtol=1e-12)
+    run_chain(rows, Logistic(), sampler, rule, callback, 1, leaves=LeafRule("newton"))
+    np.testing.assert_allclose(callback.raw[0, 0, :4], 0.0, atol=1e-12)
+    np.testing.assert_allclose(callback.raw[0, 0, 4:], RHO * 30.0 - EPS * step, rtol=1e-12)
 
 
 def test_no_temperature_and_no_shrink_is_plain_gradient_boosting():
     rng = np.random.default_rng(6)
     rows = binary_set(rng.integers(0, 2, size=(4, 30)), rng.normal(size=30))
     runs = [
-        walk(rows, Squared(), sampler, GreedySearch(2), Record(), 20).raw
+        run_chain(rows, Squared(), sampler, GreedySearch(2), Record(), 20).raw
         for sampler in (Plain(EPS), Langevin(EPS, 0.0, 0.0))
     ]
     assert (runs[0] == runs[1]).all()

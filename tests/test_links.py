@@ -38,17 +38,17 @@ def test_links_equal_their_twins(name, rng, n_rows, n_outputs, width):
     raw = rng.normal(scale=width, size=(n_outputs, n_rows))
     raw = np.maximum(raw, -700.0)  # below, the twin counts in denormal numbers
     expected = LINKS[name](raw, PARAMETER.get(name, 1.0))
-    found = apply(name, raw, columns_of(name, n_outputs))
-    np.testing.assert_allclose(found, expected, rtol=1e-14, atol=1e-300)
+    actual = apply(name, raw, columns_of(name, n_outputs))
+    np.testing.assert_allclose(actual, expected, rtol=1e-14, atol=1e-300)
 
 
 @given(arrays(np.float64, (3, 20), elements=st.floats(-1.7e308, 1.7e308)), st.integers(1, 3))
 def test_any_scores_give_probabilities_that_add_up(raw, n_outputs):
     name = "sigmoid" if n_outputs == 1 else "softmax"
-    found = apply(name, raw[:n_outputs].copy(), max(n_outputs, 2))
-    assert (found >= 0.0).all()
-    assert (found <= 1.0).all()
-    np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-15)
+    actual = apply(name, raw[:n_outputs].copy(), max(n_outputs, 2))
+    assert (actual >= 0.0).all()
+    assert (actual <= 1.0).all()
+    np.testing.assert_allclose(actual.sum(axis=1), 1.0, rtol=1e-15)
 
 
 @pytest.mark.parametrize("name", LINKS)
@@ -61,9 +61,9 @@ def test_the_largest_scores_give_finite_numbers_without_a_warning(name, paramete
 
 
 def test_neither_probability_of_a_sigmoid_loses_its_digits():
-    found = apply("sigmoid", np.array([[-40.0, 40.0]]), 2, parameter=1.0)
+    actual = apply("sigmoid", np.array([[-40.0, 40.0]]), 2, parameter=1.0)
     tiny = np.exp(-40.0)
-    np.testing.assert_allclose(found, [[1.0, tiny], [tiny, 1.0]], rtol=1e-14)
+    np.testing.assert_allclose(actual, [[1.0, tiny], [tiny, 1.0]], rtol=1e-14)
 
 
 @pytest.mark.parametrize("n_rows", [257, *BLOCK_SIZES])
@@ -72,11 +72,11 @@ def test_links_do_not_depend_on_threads(name, n_rows):
     raw = np.random.default_rng(0).normal(scale=5, size=(1 if name == "sigmoid" else 3, n_rows))
     expected = apply(name, raw, columns_of(name, len(raw)))
     for n_threads in THREADS:
-        found = apply(name, raw, columns_of(name, len(raw)), n_threads)
-        assert np.array_equal(found, expected)
+        actual = apply(name, raw, columns_of(name, len(raw)), n_threads)
+        assert np.array_equal(actual, expected)
 
 
-def test_links_that_do_not_fit_are_refused():
+def test_links_that_do_not_fit_are_rejected():
     raw = np.zeros((2, 5))
     with pytest.raises(ValueError, match="no link 'probit'"):
         apply("probit", raw, 2)
@@ -98,8 +98,8 @@ def test_a_prediction_is_the_link_of_the_raw_scores_bit_for_bit(name, rng, n_row
     ensemble = make_ensemble(rng, 20, n_outputs)
     X = make_table(rng, n_rows, 6)
     parameter, n_columns = PARAMETER.get(name, 1.0), columns_of(name, n_outputs)
-    found = ensemble.states([20]).linked(X, name, parameter, n_columns)
-    assert np.array_equal(found, apply(name, ensemble.predict(X), n_columns))
+    actual = ensemble.states([20]).linked(X, name, parameter, n_columns)
+    assert np.array_equal(actual, apply(name, ensemble.predict(X), n_columns))
 
 
 @pytest.mark.parametrize("n_outputs", [1, 3])
@@ -115,7 +115,7 @@ def test_predictions_do_not_depend_on_threads_or_on_the_rows_beside_them(n_outpu
         assert np.array_equal(state.linked(X[first:last], *link), expected[first:last])
 
 
-def test_predictions_of_several_states_are_refused_where_one_is_meant():
+def test_predictions_of_several_states_are_rejected_where_one_is_meant():
     states = make_ensemble(np.random.default_rng(0), 20).states([10, 20])
     with pytest.raises(ValueError, match="one state"):
         states.linked(np.zeros((3, 6)), "identity", 1.0, 1)

@@ -57,14 +57,14 @@ def changed(kind, **methods):
 # ---------------------------------------------------------------------------- wrong gradients
 
 
-def test_a_gradient_with_the_wrong_sign_is_refused_before_training_with_a_row_named():
+def test_a_gradient_with_the_wrong_sign_is_rejected_before_training_with_a_row_named():
     wrong = changed(Squared, gradient=lambda self, y, raw: y - raw)
     with pytest.raises(WrongGradient, match=r"in row \d+ \(y = .*-1 times as much") as error:
         SGLBRegressor(**FAST, loss=wrong).fit(X, Y)
-    found = error.value
-    assert found.y == Y[found.row]
-    assert found.slope == pytest.approx(found.raw[0] - found.y, rel=1e-6)
-    assert found.gradient == pytest.approx(-found.slope, rel=1e-6)
+    actual = error.value
+    assert actual.y == Y[actual.row]
+    assert actual.slope == pytest.approx(actual.raw[0] - actual.y, rel=1e-6)
+    assert actual.gradient == pytest.approx(-actual.slope, rel=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -76,12 +76,12 @@ def test_a_gradient_with_the_wrong_sign_is_refused_before_training_with_a_row_na
     ],
     ids=["factor", "another function", "divided by the rows"],
 )
-def test_other_wrong_gradients_are_refused_too(gradient, told):
+def test_other_wrong_gradients_are_rejected_too(gradient, told):
     with pytest.raises(WrongGradient, match=told):
         SGLBRegressor(**FAST, loss=changed(Squared, gradient=gradient)).fit(X, Y)
 
 
-def test_a_wrong_gradient_of_classes_is_refused():
+def test_a_wrong_gradient_of_classes_is_rejected():
     wrong = changed(Logistic, gradient=lambda self, y, raw: y - 1.0 / (1.0 + np.exp(-raw)))
     with pytest.raises(WrongGradient, match="-1 times as much"):
         SGLBClassifier(**FAST, loss=wrong).fit(*CANCER)
@@ -101,16 +101,16 @@ def test_right_gradients_pass(name, shift):
     y = CANCER[1].astype(float)
     if loss.task == "regression":
         y = Y + shift * (name != "poisson")
-        loss = loss.prepared(y, None)
+        loss = loss.adapt(y, None)
     elif loss.task == "multiclass":
         y = np.arange(442.0) % 3
 
     copy = SimpleNamespace(loss=loss.loss, gradient=loss.gradient, n_outputs=loss.n_outputs)
     n_classes = {"regression": None, "binary": 2, "multiclass": 3}[loss.task]
-    found = UserLoss(copy, n_classes).prepared(y, None)
-    found = found.tried(y, found.init(y, None))
-    assert found.independent
-    assert found.convex == loss.convex or name in ("sla", "savage")
+    actual = UserLoss(copy, n_classes).adapt(y, None)
+    actual = actual.examine(y, actual.init(y, None))
+    assert actual.independent
+    assert actual.convex == loss.convex or name in ("sla", "savage")
 
 
 def test_kinks_and_jumps_do_not_make_a_gradient_wrong():
@@ -151,7 +151,7 @@ def test_a_loss_that_keeps_something_for_each_row_passes():
     assert not model.loss_.independent
 
 
-def test_a_wrong_gradient_of_a_loss_that_couples_rows_is_refused():
+def test_a_wrong_gradient_of_a_loss_that_couples_rows_is_rejected():
     right = SoftF1()
     wrong = changed(SoftF1, gradient=lambda self, y, raw: -right.gradient(y, raw))
     with pytest.raises(WrongGradient, match=r"direction of all rows .*, -1 times as much"):
@@ -256,9 +256,9 @@ def test_a_users_loss_of_logarithms_learns_in_any_unit(kind, with_link, scale):
     x, y = exponential_problem(scale)
     user = changed(kind, link=lambda self, raw: np.exp(raw)) if with_link else kind()
     model = SGLBRegressor(loss=user, random_state=0).fit(x[:1500], y[:1500])
-    found = np.log(model.predict(x[1500:])) if with_link else model.predict(x[1500:])
+    actual = np.log(model.predict(x[1500:])) if with_link else model.predict(x[1500:])
     truth = np.log(scale) + x[1500:, 0] + 0.5 * x[1500:, 1]
-    assert np.std(found - truth) < 0.2  # of .65
+    assert np.std(actual - truth) < 0.2  # of .65
 
 
 @pytest.mark.parametrize("scale", [1.0, 90.0])
@@ -280,7 +280,7 @@ def test_a_loss_that_clips_its_score_far_away_is_right(scale):
     ],
 )
 @pytest.mark.parametrize("scale", [1.0, 8000.0])
-def test_wrong_gradients_of_exponentials_are_refused(kind, gradient, scale):
+def test_wrong_gradients_of_exponentials_are_rejected(kind, gradient, scale):
     x, y = exponential_problem(scale)
     with pytest.raises(WrongGradient):
         SGLBRegressor(**FAST, loss=changed(kind, gradient=gradient)).fit(x, y)
@@ -295,7 +295,7 @@ def test_check_loss_sees_the_wrong_gradient_of_an_exponential():
 
 def test_rows_that_alternate_between_groups_do_not_mislead_the_start():
     y = np.tile([0.0, 1000.0], 40_000)
-    loss = UserLoss(Squared()).prepared(y, None)
+    loss = UserLoss(Squared()).adapt(y, None)
     assert loss.init(y, None) == pytest.approx([500.0], abs=20.0)
 
 
@@ -312,7 +312,7 @@ def test_a_stated_temperature_is_no_reason_to_call_a_users_chain_diverged(spread
 # ---------------------------------------------------------------------------- derivatives, units
 
 
-def test_derivatives_that_are_not_those_of_gradient_and_hessian_are_refused():
+def test_derivatives_that_are_not_those_of_gradient_and_hessian_are_rejected():
     for both in (
         lambda self, y, raw: (raw - y + 1.0, np.ones_like(raw)),
         lambda self, y, raw: (raw - y, np.full_like(raw, 2.0)),
@@ -352,7 +352,7 @@ def test_long_tails_of_the_target_are_reached_by_flat_losses():
     truth = np.exp(2.0 * x[2000:, 0])
     model = SGLBRegressor(loss="absolute", random_state=0).fit(x[:2000], y[:2000])
     squared = SGLBRegressor(random_state=0).fit(x[:2000], y[:2000])
-    error, other = (np.abs(one.predict(x[2000:]) - truth).mean() for one in (model, squared))
+    error, other = (np.abs(m.predict(x[2000:]) - truth).mean() for m in (model, squared))
     assert error < 1.1 * other
 
 
@@ -371,7 +371,7 @@ def test_a_number_that_is_not_finite_where_the_chain_starts_is_named_with_its_ro
         SGLBRegressor(**FAST, loss=hole).fit(X, Y)
 
 
-def test_a_link_that_returns_something_else_is_refused():
+def test_a_link_that_returns_something_else_is_rejected():
     short = changed(Squared, link=lambda self, raw: raw[:1])
     model = SGLBRegressor(**FAST, loss=short).fit(X, Y)
     with pytest.raises(ValueError, match=r"prediction for each of 3 rows, got shape \(1,\)"):

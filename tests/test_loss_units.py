@@ -1,5 +1,5 @@
 """Losses in the unit of y: a target that is shifted or scaled gives the model shifted or scaled,
-whichever way the loss was given.
+however the loss is specified.
 """
 
 import numpy as np
@@ -55,17 +55,17 @@ def prediction(loss, y, **parameters):
 @pytest.mark.parametrize("shift", [-1024.0, 2.0**20])
 def test_a_shifted_target_gives_the_shifted_model(case, shift):
     wanted = prediction(CASES[case](1.0), Y)
-    found = prediction(CASES[case](1.0), Y + shift) - shift
+    actual = prediction(CASES[case](1.0), Y + shift) - shift
     # Scores near 2^20 have fewer digits, after which a split may turn out otherwise.
-    assert np.median(np.abs(found - wanted)) < 1e-6 * spread(Y, None)
+    assert np.median(np.abs(actual - wanted)) < 1e-6 * spread(Y, None)
 
 
 @every_case
 @pytest.mark.parametrize("factor", [2.0**-10, 2.0**20])
 def test_a_scaled_target_gives_the_scaled_model(case, factor):
     wanted = prediction(CASES[case](1.0), Y)
-    found = prediction(CASES[case](factor), Y * factor) / factor
-    assert np.median(np.abs(found - wanted)) < 1e-6 * spread(Y, None)
+    actual = prediction(CASES[case](factor), Y * factor) / factor
+    assert np.median(np.abs(actual - wanted)) < 1e-6 * spread(Y, None)
 
 
 @pytest.mark.parametrize("name", SHIFT_INVARIANT)
@@ -125,14 +125,14 @@ WEIGHT = np.array([1.0, 2.0, 3.0, 4.0])
     ids=["squared", "counts", "odds", "at infinity"],
 )
 def test_the_best_constant_of_a_users_loss_is_found(user, y, n_classes, wanted, weight):
-    found = losses.UserLoss(user, n_classes).init(y, weight)
-    np.testing.assert_allclose(found, wanted(weight), rtol=1e-9, atol=1e-9)
+    actual = losses.UserLoss(user, n_classes).init(y, weight)
+    np.testing.assert_allclose(actual, wanted(weight), rtol=1e-9, atol=1e-9)
 
 
 def test_the_best_constants_of_several_outputs_are_found():
     y = 1000.0 + np.random.default_rng(0).normal(0.0, 3.0, 500)
-    found = losses.UserLoss(Normal()).init(y, None)
-    np.testing.assert_allclose(found, [y.mean(), np.log(y.std())], rtol=1e-4)
+    actual = losses.UserLoss(Normal()).init(y, None)
+    np.testing.assert_allclose(actual, [y.mean(), np.log(y.std())], rtol=1e-4)
 
 
 def test_the_best_constant_of_two_valleys_is_the_bottom_of_the_deeper_one():
@@ -157,7 +157,7 @@ def test_the_best_constant_of_two_valleys_is_the_bottom_of_the_deeper_one():
 )
 def test_smoothing_moves_the_level_of_a_quantile_by_less_than_a_hundredth(draw, level):
     y = draw(np.random.default_rng(0))
-    loss = losses.Quantile(level).prepared(y, None)
+    loss = losses.Quantile(level).adapt(y, None)
     moved = best_constant(loss, y, None)[0]
     assert abs(np.mean(y <= moved) - level) < 0.01
     assert abs(np.mean(y <= quantile(y, None, level)) - level) < 1e-3  # the oracle itself

@@ -114,7 +114,7 @@ def test_a_metric_object_passes_through():
 
 
 @pytest.mark.parametrize("wrong", ["gini", 3, None])
-def test_what_is_not_a_metric_is_refused_with_the_names_that_are(wrong):
+def test_what_is_not_a_metric_is_rejected_with_the_names_that_are(wrong):
     with pytest.raises(ValueError, match=r"eval_metric=.*logloss"):
         get_metric(wrong)
 
@@ -122,6 +122,6 @@ def test_what_is_not_a_metric_is_refused_with_the_names_that_are(wrong):
 @pytest.mark.parametrize(
     ("name", "task"), [("auc", "regression"), ("rmse", "binary"), ("auc", "multiclass")]
 )
-def test_a_metric_without_meaning_for_the_task_is_refused(name, task):
+def test_a_metric_without_meaning_for_the_task_is_rejected(name, task):
     with pytest.raises(ValueError, match=f"eval_metric='{name}' has no meaning for a {task} task"):
         get_metric(name, task)

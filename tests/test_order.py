@@ -74,11 +74,11 @@ def test_widths_and_what_auto_goes_by_are_the_same_bits(name, weight):
     classes = None if loss.task == "regression" else np.arange(4)
 
     def facts(order):
-        own = loss.prepared(y[order], taken(weight, order))
+        reordered = loss.adapt(y[order], taken(weight, order))
         features = read_features(SGLBRegressor(), X[order], reset=True)
         rows = TrainingRows(features, y[order], taken(weight, order), classes)
-        size = rows.size(own, own.init(y[order], taken(weight, order)))
-        return [*own.parameters().values(), *vars(size).values()]
+        size = rows.size(reordered, reordered.init(y[order], taken(weight, order)))
+        return [*reordered.parameters().values(), *vars(size).values()]
 
     assert_order_does_not_matter(facts)
 
@@ -142,11 +142,11 @@ def test_sums_by_level_and_gains_of_combinations_are_the_same_bits(weight):
 
     def numbers(order):
         levels_there = np.ascontiguousarray(levels[:, order])
-        targets, own = np.ascontiguousarray(residuals[:, order]), taken(weight, order)
+        targets, reordered = np.ascontiguousarray(residuals[:, order]), taken(weight, order)
         sums, counts, (gains, errors) = np.empty((2, 120)), np.empty(120), np.empty((2, 3))
-        _core.level_sums(levels_there, n_levels, targets, own, sums, counts, 2)
+        _core.level_sums(levels_there, n_levels, targets, reordered, sums, counts, 2)
         _core.combination_gains(
-            levels_there, n_levels, members, targets, own, 5.0, gains, errors, 2
+            levels_there, n_levels, members, targets, reordered, 5.0, gains, errors, 2
         )
         return np.concatenate([sums.reshape(-1), counts, gains, errors])
 

@@ -33,11 +33,11 @@ def both(loss, n, newton):
 @pytest.mark.parametrize("n", SIZES)
 @pytest.mark.parametrize("rate", [1.0, 0.5])
 def test_slopes_of_a_loss_are_those_of_arrays(loss, n, rate):
-    found = [(np.empty((loss.n_outputs, n)), np.empty((loss.n_outputs, n))) for _ in range(2)]
-    for slopes, (gradient, hessian) in zip(both(loss, n, True), found, strict=True):
+    actual = [(np.empty((loss.n_outputs, n)), np.empty((loss.n_outputs, n))) for _ in range(2)]
+    for slopes, (gradient, hessian) in zip(both(loss, n, True), actual, strict=True):
         _core.testing.evaluate(slopes, rate, _core.Draws(3, 4), gradient, hessian)
-    for one, other in zip(*found, strict=True):
-        assert np.array_equal(one, other)
+    for left, right in zip(*actual, strict=True):
+        assert np.array_equal(left, right)
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
@@ -48,25 +48,25 @@ def test_slopes_of_a_loss_are_those_of_arrays(loss, n, rate):
 def test_words_of_a_loss_are_those_of_arrays(loss, n, sampled, n_threads, newton):
     rows = np.arange(0, n, 3, dtype=np.uint32)
     shard = shard_without_codes(n, n_threads=n_threads)
-    found = []
+    actual = []
     for slopes in both(loss, n, newton):
         packed = np.empty((loss.n_outputs, len(rows) if sampled else n), dtype=np.int64)
         chosen = (rows, None, 1.0, 1.0) if sampled else None
         bounds, draws = (6.0, 25.0), _core.Draws(1, 2)
         _core.testing.quantise(shard, slopes, chosen, (0.7, 0.5), bounds, newton, draws, packed)
-        found.append(packed)
-    assert np.array_equal(*found)
+        actual.append(packed)
+    assert np.array_equal(*actual)
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
 @pytest.mark.parametrize("n", [33, 8193])
 def test_rows_are_drawn_by_a_loss_as_by_arrays(loss, n):
     shard, draws = shard_without_codes(n), _core.Draws(1, 2)
-    found = [
+    actual = [
         _core.testing.draw_rows(shard, slopes, 0.7, 0.1, n // 3, draws)
         for slopes in both(loss, n, False)
     ]
-    assert all(np.array_equal(a, b) for a, b in zip(*found, strict=True))
+    assert all(np.array_equal(a, b) for a, b in zip(*actual, strict=True))
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
@@ -89,7 +89,7 @@ def test_a_chain_of_many_rows_takes_the_steps_of_a_stored_one(loss, method, monk
     np.testing.assert_allclose(chains[0]["values"], chains[1]["values"], rtol=1e-9, atol=1e-12)
 
 
-def test_a_hessian_that_slopes_do_not_have_is_refused():
+def test_a_hessian_that_slopes_do_not_have_is_rejected():
     slopes = _core.Slopes(np.ones((1, 3)), None)
     with pytest.raises(ValueError, match="no hessian"):
         _core.testing.evaluate(slopes, 1.0, _core.Draws(1, 2), np.empty((1, 3)), np.empty((1, 3)))

@@ -104,18 +104,18 @@ def test_totals_are_exact_at_both_ends_of_the_range(exponent):
 )
 @pytest.mark.parametrize("padding", [0, 16, 2000])
 def test_infinity_nan_ties_and_overflow_are_those_of_the_exact_sum(values, wanted, padding):
-    found = sums.total(np.array(values + [0.0] * padding))
-    assert found == pytest.approx(wanted, rel=0, abs=0, nan_ok=True)
+    actual = sums.total(np.array(values + [0.0] * padding))
+    assert actual == pytest.approx(wanted, rel=0, abs=0, nan_ok=True)
 
 
 def test_more_summands_than_a_limb_has_room_for_lose_no_carry():
-    one, twice = sums.ExactSum(), sums.ExactSum()
-    one.add(np.array([-1.0, 2.0**-1074]), None)
+    doubled, twice = sums.ExactSum(), sums.ExactSum()
+    doubled.add(np.array([-1.0, 2.0**-1074]), None)
     for _ in range(70):  # 2^70 times
-        twice.merge(one)
-        one.merge(one)
-    assert one.value() == -(2.0**70) + 2.0**-1004
-    assert twice.value() == one.value() + 1.0
+        twice.merge(doubled)
+        doubled.merge(doubled)
+    assert doubled.value() == -(2.0**70) + 2.0**-1004
+    assert twice.value() == doubled.value() + 1.0
 
 
 @given(st.lists(st.tuples(FINITE, POSITIVE), min_size=1, max_size=30))
@@ -137,8 +137,8 @@ def test_the_mean_of_equal_values_is_the_value_with_any_weights():
 
 @given(st.lists(POSITIVE, max_size=200))
 def test_running_sums_are_the_totals_of_the_first_values(values):
-    found = sums.running(np.array(values, dtype=np.float64))
-    assert found.tolist() == [math.fsum(values[: n + 1]) for n in range(len(values))]
+    actual = sums.running(np.array(values, dtype=np.float64))
+    assert actual.tolist() == [math.fsum(values[: n + 1]) for n in range(len(values))]
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), FINITE), max_size=60), st.randoms())
@@ -150,17 +150,25 @@ def test_sums_by_group_are_integers_in_units_of_the_largest_value(rows, random):
     wanted = [0] * 6
     for at, value in rows:
         wanted[at] += math.trunc(Fraction(value) / unit)
-    found = sums.by_group(group.astype(np.int32), values.astype(np.float64), 6)
-    assert found.tolist() == [rounded(n * unit) for n in wanted]
+    actual = sums.by_group(group.astype(np.int32), values.astype(np.float64), 6)
+    assert actual.tolist() == [rounded(n * unit) for n in wanted]
     order = list(range(len(rows)))
     random.shuffle(order)
     again = sums.by_group(group[order].astype(np.int32), values[order].astype(np.float64), 6)
-    assert same_bits(found, again)
+    assert same_bits(actual, again)
 
 
 def test_a_group_with_an_infinite_value_has_an_infinite_sum_and_no_other_has():
-    found = sums.by_group(np.array([0, 1, 0]), np.array([1.0, math.inf, 2.0]), 2)
-    assert found.tolist() == [3.0, math.inf]
+    actual = sums.by_group(np.array([0, 1, 0]), np.array([1.0, math.inf, 2.0]), 2)
+    assert actual.tolist() == [3.0, math.inf]
+
+
+def test_weights_of_none_are_weights_of_one():
+    group, values = np.array([0, 2, 0, 2]), np.array([0.1, 0.2, 0.3, 7.0])
+    assert sums.total_weight(4, None) == sums.total_weight(4, np.ones(4)) == 4.0
+    by_weight = sums.by_group(group, values, 3, np.ones(4))
+    assert same_bits(by_weight, sums.by_group(group, values, 3))
+    assert sums.by_group(group, values > 0.15, 3, [1.0, 0.5, 2.0, 4.0]).tolist() == [2.0, 0.0, 4.5]
 
 
 def test_a_weight_of_another_length_is_rejected():

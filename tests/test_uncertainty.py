@@ -148,7 +148,7 @@ def test_classes_have_entropies_that_add_up(n_classes):
 
 
 @pytest.mark.parametrize("wrong", [1, 0, 2.5, "all"])
-def test_a_wrong_number_of_states_is_refused(wrong):
+def test_a_wrong_number_of_states_is_rejected(wrong):
     X, y = gap_data(50)
     model = SGLBRegressor(**HOT).fit(X, y)
     with pytest.raises(ValueError, match="n_states="):
@@ -177,15 +177,15 @@ def test_entropies_of_the_core_equal_those_of_the_draws(rng, n_rows, n_outputs, 
     states = ensemble.states(numbers)
     n_classes = max(n_outputs, 2)
     link = ("sigmoid", 0.5) if n_outputs == 1 else ("softmax", 1.0)
-    found = Uncertainty(*states.entropies(X, *link, n_classes))
+    actual = Uncertainty(*states.entropies(X, *link, n_classes))
     expected = of_probabilities(draws_of(states, X, *link, n_classes))
-    np.testing.assert_allclose(found.mean, expected.mean, rtol=1e-14, atol=1e-300)
+    np.testing.assert_allclose(actual.mean, expected.mean, rtol=1e-14, atol=1e-300)
     for part in ("knowledge", "data", "total"):
         np.testing.assert_allclose(
-            getattr(found, part), getattr(expected, part), rtol=0, atol=1e-14
+            getattr(actual, part), getattr(expected, part), rtol=0, atol=1e-14
         )
-        assert (getattr(found, part) >= 0.0).all()
-    assert np.array_equal(found.total - found.data, found.knowledge)
+        assert (getattr(actual, part) >= 0.0).all()
+    assert np.array_equal(actual.total - actual.data, actual.knowledge)
 
 
 def two_classes_of(scores, width):
@@ -230,7 +230,7 @@ def test_both_classes_keep_their_digits_however_rare(scores, width):
     for change in np.diff(scores, prepend=0.0):
         ensemble.append(no_splits, np.array([[change * width]]), Move(0.1))
     states = ensemble.states(range(1, len(scores) + 1))
-    found = Uncertainty(*states.entropies(X, "sigmoid", width, 2))
+    actual = Uncertainty(*states.entropies(X, "sigmoid", width, 2))
     raw = states.predict(X)[:, 0, 0]
     with localcontext(prec=400):
         expected = two_classes_of(raw, width)
@@ -239,11 +239,11 @@ def test_both_classes_keep_their_digits_however_rare(scores, width):
     longest = min(np.abs(raw).max() / width, 708.0)
     for k in (0, 1):
         np.testing.assert_allclose(
-            found.mean[:, k], float(expected[k]), rtol=1e-15 + longest * 2**-51
+            actual.mean[:, k], float(expected[k]), rtol=1e-15 + longest * 2**-51
         )
-    np.testing.assert_allclose(found.data, float(expected[2]), rtol=0, atol=2e-15)
-    np.testing.assert_allclose(found.total, float(of_mean), rtol=0, atol=2e-15)
-    np.testing.assert_allclose(found.knowledge, float(of_mean - expected[2]), rtol=0, atol=3e-15)
+    np.testing.assert_allclose(actual.data, float(expected[2]), rtol=0, atol=2e-15)
+    np.testing.assert_allclose(actual.total, float(of_mean), rtol=0, atol=2e-15)
+    np.testing.assert_allclose(actual.knowledge, float(of_mean - expected[2]), rtol=0, atol=3e-15)
 
 
 @given(
@@ -284,10 +284,10 @@ def test_uncertainty_does_not_depend_on_threads(n_outputs):
     entropies = states.entropies(X, *link)
     moments = states.moments(X, "identity", 1.0)
     for n_threads in THREADS:
-        for one, other in zip(states.entropies(X, *link, n_threads), entropies, strict=True):
-            assert np.array_equal(one, other)
-        for one, other in zip(states.moments(X, "identity", 1.0, n_threads), moments, strict=True):
-            assert np.array_equal(one, other)
+        for again, once in zip(states.entropies(X, *link, n_threads), entropies, strict=True):
+            assert np.array_equal(again, once)
+        for again, once in zip(states.moments(X, "identity", 1.0, n_threads), moments, strict=True):
+            assert np.array_equal(again, once)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -338,7 +338,7 @@ def test_the_draws_of_many_states_are_never_held():
 
 
 @pytest.mark.parametrize("width", [0.0, -1.0, np.inf, np.nan, 1e-308])
-def test_a_width_that_is_none_is_refused(width):
+def test_a_width_that_is_none_is_rejected(width):
     states = make_ensemble(np.random.default_rng(0), 5, 1).states([5])
     with pytest.raises(ValueError, match="width must be between"):
         states.entropies(np.zeros((3, 6)), "sigmoid", width, 2)

@@ -1,58 +1,13 @@
-"""Users' own losses on the fast path, and what check_loss says about good and bad ones."""
-
-from dataclasses import replace
+"""Users' own losses in a chain."""
 
 import numpy as np
 import pytest
 
+from loss_cases import every_loss, fill, make_raw, make_targets
+from own_losses import Copy, Own, own
 from sglb.errors import NonFiniteGradient
-from sglb.losses import Logistic, Softmax, Squared, UserLoss, check_loss, get_loss
+from sglb.losses import Squared, UserLoss, check_loss, get_loss
 from sglb.losses.blocks import BLOCK_ROWS
-from test_losses import every_loss, fill, make_raw, make_targets
-
-
-class Own:
-    """Squared loss by hand; tests change one thing about it."""
-
-    def loss(self, y, raw):
-        return 0.5 * (raw - y) ** 2
-
-    def gradient(self, y, raw):
-        return raw - y
-
-
-class Copy:
-    """Any built-in loss with all optional methods, as a user would write it."""
-
-    def __init__(self, loss):
-        self.inner = loss
-        self.n_outputs = loss.n_outputs
-        self.convex = loss.convex
-
-    def loss(self, y, raw):
-        return self.inner.loss(y, raw)
-
-    def gradient(self, y, raw):
-        return self.inner.gradient(y, raw)
-
-    def hessian(self, y, raw):
-        return self.inner.hessian(y, raw)
-
-    def init(self, y, weight):
-        return self.inner.init(y, weight)
-
-    def link(self, raw):
-        return self.inner.link(raw)
-
-
-def own(**changes):
-    """Own() with some methods replaced by functions of (y, raw)."""
-    members = {
-        name: staticmethod(change) if callable(change) else change
-        for name, change in changes.items()
-    }
-    return type("Changed", (Own,), members)()
-
 
 Y, RAW = np.array([0.0, 1.0, 2.0]), np.array([1.0, 1.0, 5.0])
 
@@ -128,13 +83,13 @@ def test_other_real_dtypes_are_converted(dtype):
         (lambda y, raw: ["a", "b", "c"], TypeError, "must return an array of real numbers"),
     ],
 )
-def test_a_gradient_of_wrong_shape_or_type_is_refused(result, error, message):
+def test_a_gradient_of_wrong_shape_or_type_is_rejected(result, error, message):
     with pytest.raises(error, match=message):
         fill(get_loss(own(gradient=result)), Y, RAW)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_a_gradient_that_is_not_finite_is_refused_with_row_and_output(bad):
+def test_a_gradient_that_is_not_finite_is_rejected_with_row_and_output(bad):
     def gradient(y, raw):
         result = np.zeros((3, 2))
         result[1, 1] = result[2, 0] = bad
@@ -184,7 +139,7 @@ def test_what_is_not_offered_has_a_default():
 
 
 @pytest.mark.parametrize("start", [np.nan, [1.0, 2.0], [[1.0]]])
-def test_a_start_that_is_no_finite_constant_is_refused(start):
+def test_a_start_that_is_no_finite_constant_is_rejected(start):
     with pytest.raises(ValueError, match=r"init\(y, weight\) of loss 'Changed' must return 1 fin"):
         get_loss(own(init=lambda y, weight: start)).init(Y, None)
 
@@ -198,127 +153,6 @@ def test_an_object_that_is_not_a_loss_is_rejected_with_what_it_lacks():
         get_loss(Own)
     with pytest.raises(ValueError, match="go with the name of a loss only"):
         get_loss(Squared(), width=1.0)
-
-
-# --- check_loss ---
-
-
-@every_loss
-def test_check_loss_confirms_what_each_built_in_loss_states(loss):
-    y = make_targets(loss, 300, np.random.default_rng(2))
-    if hasattr(loss, "absolute"):  # the numbers of its docstring are those of its own width
-        loss = replace(loss, absolute=True)
-    for report in (check_loss(loss, y), check_loss(Copy(loss), y)):
-        assert report.gradient_matches
-        assert report.hessian_matches in (True, None)
-        assert report.bounded_below
-        assert report.convex == loss.convex
-        assert (report.lipschitz is None) == (loss.lipschitz is None)
-        assert report.guaranteed == (loss.lipschitz is not None)
-        assert report.problems == ()
-        # Lines are not dense: a bound may be missed by a little, never exceeded.
-        if loss.lipschitz is not None:
-            assert 0.95 * loss.lipschitz <= report.lipschitz <= 1.0001 * loss.lipschitz
-        if loss.smoothness is not None:
-            assert 0.9 * loss.smoothness <= report.smoothness <= 1.0001 * loss.smoothness
-
-
-def sign(y):
-    return 2 * y - 1
-
-
-BAD = {
-    "kink": own(loss=lambda y, z: np.abs(z - y), gradient=lambda y, z: np.sign(z - y)),
-    "hinge": own(
-        loss=lambda y, z: np.maximum(0, 1 - sign(y) * z),
-        gradient=lambda y, z: np.where(sign(y) * z < 1, -sign(y), 0.0),
-    ),
-    "steep": own(
-        loss=lambda y, z: np.abs(z - y) ** 1.5,
-        gradient=lambda y, z: 1.5 * np.sign(z - y) * np.sqrt(np.abs(z - y)),
-    ),
-    "quartic": own(loss=lambda y, z: (z - y) ** 4 / 4, gradient=lambda y, z: (z - y) ** 3),
-    "exponential": own(loss=lambda y, z: np.exp(z) - y * z, gradient=lambda y, z: np.exp(z) - y),
-}
-
-
-@pytest.mark.parametrize("name", BAD)
-def test_check_loss_sees_gradients_that_are_not_smooth(name):
-    report = check_loss(BAD[name], np.array([0.0, 1.0, 1.0, 0.0]))
-    assert report.gradient_matches
-    assert report.smoothness is None
-    assert report.convex
-    assert not report.guaranteed
-    assert "convergence theorem asks for" in report.conclusion
-    assert (report.lipschitz is None) == (name not in ("kink", "hinge"))
-    assert any("jumps" in problem for problem in report.problems) == (
-        name in ("kink", "hinge", "steep")
-    )
-    assert any("not finite from about" in p for p in report.problems) == (name == "exponential")
-
-
-@pytest.mark.parametrize("factor", [-1.0, 0.5, 1.001, 2.0])
-def test_check_loss_sees_a_gradient_that_is_not_the_losss(factor):
-    wrong = own(gradient=lambda y, raw: factor * (raw - y))
-    report = check_loss(wrong, np.linspace(-3, 5, 50))
-    assert not report.gradient_matches
-    assert not report.guaranteed
-    assert report.conclusion.startswith("The gradient is not that of the loss")
-
-
-def test_check_loss_sees_a_wrong_hessian():
-    assert check_loss(own(hessian=lambda y, raw: 2 + 0 * raw), Y).hessian_matches is False
-    assert check_loss(own(hessian=lambda y, raw: 1 + 0 * raw), Y).hessian_matches is True
-
-
-def test_check_loss_sees_a_loss_without_a_lower_bound():
-    report = check_loss(own(loss=lambda y, z: 2.0 * z, gradient=lambda y, z: 2.0 + 0 * z), Y)
-    assert not report.bounded_below
-    assert not report.guaranteed
-    assert "no lower bound" in report.conclusion
-
-
-@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
-def test_check_loss_does_not_depend_on_the_unit_of_the_target(scale):
-    y = scale * np.linspace(-1, 2, 40)
-    assert check_loss("squared", y).gradient_matches
-    report = check_loss(get_loss("huber", delta=scale, absolute=True), y)
-    assert report.guaranteed
-    assert report.lipschitz == pytest.approx(scale)
-
-
-@pytest.mark.parametrize(
-    "method",
-    [
-        lambda y, raw: 1 / 0,
-        lambda y, raw: np.mean(raw),
-        lambda y, raw: None,
-        lambda y, raw: np.full_like(raw, np.nan),
-    ],
-)
-@pytest.mark.parametrize("name", ["loss", "gradient"])
-def test_check_loss_reports_a_loss_that_fails_instead_of_raising(name, method):
-    report = check_loss(own(**{name: method}), Y)
-    assert not report.gradient_matches
-    assert not report.guaranteed
-    assert "could not be evaluated" in str(report)
-
-
-def test_a_report_prints_as_a_table():
-    text = str(check_loss("sla", np.array([0.0, 1.0])))
-    assert text.startswith("loss 'sla'\n  rows independent        yes\n")
-    assert "\n  gradient matches loss   yes   relative error " in text
-    assert "\n  Lipschitz continuous    yes   |gradient| to 2.5\n" in text
-    assert "\n  convex                  no\n" in text
-    assert text.endswith("plain boosting may stop in a local optimum, as the loss is not convex.")
-
-
-def test_check_loss_refuses_targets_it_cannot_use():
-    with pytest.raises(ValueError, match="at least one target"):
-        check_loss("squared", [])
-    with pytest.raises(ValueError, match=r"row 1 has 2\.0"):
-        check_loss(Logistic(), [0, 2])
-    assert check_loss("softmax", [0, 1, 2]).name == Softmax(3).name
 
 
 def by_rows(n, n_outputs, row_wise, rng, n_threads=2):
@@ -350,23 +184,23 @@ def test_blocks_of_rows_give_what_all_rows_give(n_outputs):
     n = 3 * BLOCK_ROWS + 5
     largest, gradient, hessian, sizes = by_rows(n, n_outputs, False, np.random.default_rng(3))
     assert sizes == [n]
-    found = by_rows(n, n_outputs, True, np.random.default_rng(3))
-    assert found[0] == largest
-    np.testing.assert_array_equal(found[1], gradient)
-    np.testing.assert_array_equal(found[2], hessian)
+    actual = by_rows(n, n_outputs, True, np.random.default_rng(3))
+    assert actual[0] == largest
+    np.testing.assert_array_equal(actual[1], gradient)
+    np.testing.assert_array_equal(actual[2], hessian)
     # The first two calls are the look at the promise; blocks come in any order.
-    assert sorted(found[-1][2:]) == [5] + [BLOCK_ROWS] * 3
+    assert sorted(actual[-1][2:]) == [5] + [BLOCK_ROWS] * 3
 
 
 def test_blocks_are_the_same_bits_for_any_number_of_threads():
-    found = [
+    actual = [
         by_rows(3 * BLOCK_ROWS + 5, 1, True, np.random.default_rng(3), n_threads)
         for n_threads in (1, 2, 5)
     ]
-    for other in found[1:]:
-        assert other[0] == found[0][0]
-        np.testing.assert_array_equal(other[1], found[0][1])
-        np.testing.assert_array_equal(other[2], found[0][2])
+    for other in actual[1:]:
+        assert other[0] == actual[0][0]
+        np.testing.assert_array_equal(other[1], actual[0][1])
+        np.testing.assert_array_equal(other[2], actual[0][2])
 
 
 def test_threads_keep_what_the_caller_set_for_numpy():

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sglb.callbacks import Callback, StepInfo, check_answer, watches_steps
+from sglb.callbacks import Callback, StepInfo, check_stop, overrides_step
 from sglb.chain import Chain, Step
 from sglb.ensemble import Ensemble
 from sglb.errors import ChainDiverged
@@ -16,7 +16,7 @@ def boost(chain: Chain, n_steps: int, callbacks: Sequence[Callback] = ()) -> Ens
     info, taken = _info(chain, last, None), None
     for callback in callbacks:
         callback.start(info)
-    watching = [callback for callback in callbacks if watches_steps(callback)]
+    watching = [callback for callback in callbacks if overrides_step(callback)]
     for _ in range(first, last):
         taken = chain.step()
         if watching:
@@ -25,7 +25,7 @@ def boost(chain: Chain, n_steps: int, callbacks: Sequence[Callback] = ()) -> Ens
             for callback in watching:
                 answer = callback.step(info)
                 if answer is not None:
-                    info.stop = info.stop or check_answer(callback, answer)
+                    info.stop = info.stop or check_stop(callback, answer)
             if info.stop is not None:
                 break
     if callbacks and not watching and n_steps:

@@ -152,10 +152,11 @@ def auto_learning_rate(
     optimum within the steps (docs/defaults.md). To go as far, a gradient step is divided by the
     curvature of the loss at the start, but not by less than a tenth of its largest curvature.
     Gradients of flat losses (absolute, quantile) do not shrink with the residuals, so that their
-    steps are given a total length. The smoothed 0-1 loss takes the paper's .1.
+    steps are given a total length. A loss may state its own rate: the smoothed 0-1
+    loss takes the paper's .1.
     """
-    if loss.name == "sla":
-        return 0.1
+    if loss.default_learning_rate is not None:
+        return loss.default_learning_rate
     if size.is_flat and leaf_method == "gradient":
         return FLAT_TRAVEL * size.tail / (n_steps * math.sqrt(size.square))
     rate = exp(0.246 * log(size.count) - 5.127) * power(n_steps / 1000.0, -0.451)

@@ -1,8 +1,8 @@
 """exp, log and powers that have the same bits on every processor.
 
 Those of NumPy and of the C library differ in their last bits between versions and instruction sets.
-A number that reaches a model file, or decides which model it is, comes from here instead. Infinity
-and NaN are treated as NumPy treats them, without its warnings.
+A number that is stored in a model file, or on which a model depends, comes from here instead.
+Infinity and NaN are treated as in NumPy, without its warnings.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ def exp(x: float) -> float: ...
 def exp(x: Floats) -> Floats: ...
 def exp(x: float | Floats) -> float | Floats:
     """Return e^x."""
-    return _each(_core.exp, x) if isinstance(x, np.ndarray) else _core.exp_of(x)
+    return _map(_core.exp, x) if isinstance(x, np.ndarray) else _core.exp_of(x)
 
 
 @overload
@@ -31,17 +31,17 @@ def log(x: float) -> float: ...
 def log(x: Floats) -> Floats: ...
 def log(x: float | Floats) -> float | Floats:
     """Return the natural logarithm of x."""
-    return _each(_core.log, x) if isinstance(x, np.ndarray) else _core.log_of(x)
+    return _map(_core.log, x) if isinstance(x, np.ndarray) else _core.log_of(x)
 
 
 def log1p(x: Floats) -> Floats:
-    """Return log(1 + x), to the last digits for small x too."""
-    return _each(_core.log1p, x)
+    """Return log(1 + x), accurate for small x too."""
+    return _map(_core.log1p, x)
 
 
 def expm1(x: Floats) -> Floats:
-    """Return e^x - 1, to the last digits for small x too."""
-    return _each(_core.expm1, x)
+    """Return e^x - 1, accurate for small x too."""
+    return _map(_core.expm1, x)
 
 
 def power(base: float, exponent: float) -> float:
@@ -51,7 +51,7 @@ def power(base: float, exponent: float) -> float:
     return _core.exp_of(exponent * _core.log_of(base))
 
 
-def _each(fill: Callable[[Floats, Floats], None], x: Floats) -> Floats:
+def _map(fill: Callable[[Floats, Floats], None], x: Floats) -> Floats:
     values = np.ascontiguousarray(x, dtype=np.float64)
     out = np.empty_like(values)
     fill(values.reshape(-1), out.reshape(-1))

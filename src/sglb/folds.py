@@ -1,9 +1,9 @@
-"""How many steps? Cross-validation of a chain's length, one tree at a time.
+"""Cross-validation of the number of steps.
 
-The rows are dealt into K folds. K chains, each on the rows of all folds but its own, take their
-steps together; their losses on the rows left out add up to one curve over steps, and the chain on
-all rows is as long as the curve is deep. Codes are those of all rows: bins and category means
-hardly depend on a fold, and a row's ordered mean never knows its own target.
+The rows are divided into K folds. K chains, each trained without the rows of a fold, take their
+steps together. Their losses on the held-out rows add up to a curve over steps, and the chain on all
+rows gets as many steps as the minimum of the curve. Codes are those of all rows: bins and category
+means hardly depend on a fold, and the ordered mean of a row does not contain its own target.
 """
 
 from collections.abc import Callable
@@ -22,22 +22,22 @@ from sglb.training_set import TrainingSet
 Floats = NDArray[np.float64]
 
 N_FOLDS = 5
-# Steps without a better loss before the search ends; a curve of five folds wiggles less than that.
+# Steps without a lower loss before the search ends; the noise of a curve of five folds is shorter.
 PATIENCE = 100
-# Steps that the chains take between two looks at the curve.
+# Steps of the chains between two checks of the curve.
 STRIDE = 25
 
-# Equal codes are those of one row that was repeated where there are at least this many different
-# ones, and at most this share of the repeated ones has different targets.
+# Rows of equal codes are copies of a row if there are at least this many different codes, and at
+# most this share of the codes with several rows has different targets.
 FEW_CELLS, CHANCE = 100, 0.1
 
 
-def deal_folds(rows: TrainingSet, seed: int, *, classes: bool) -> NDArray[np.intp]:
+def assign_folds(rows: TrainingSet, seed: int, *, classes: bool) -> NDArray[np.intp]:
     """Return the fold of each row, drawn at random; each class is spread evenly over the folds.
 
-    A row that is there several times is dealt once, else it would be tested on itself. Rows of
-    equal codes are taken for such where they agree in their targets: in a table of few values they
-    are different rows, and do not.
+    Copies of a row are in the same fold, because otherwise a chain would be tested on rows it was
+    trained on. Rows of equal codes are copies if they agree in their targets; in a table of few
+    different values they are different rows, and do not agree.
     """
     n_rows = rows.n_rows // rows.n_copies
     y = rows.y[:n_rows]
@@ -58,59 +58,59 @@ def deal_folds(rows: TrainingSet, seed: int, *, classes: bool) -> NDArray[np.int
 
 
 class Fold:
-    """A chain on the rows outside of a fold, and its loss on the rows inside."""
+    """A chain trained on the rows outside a fold, and its energy on the held-out rows inside."""
 
-    def __init__(self, chain: Chain, held: TrainingSet) -> None:
+    def __init__(self, chain: Chain, held_out: TrainingSet) -> None:
         self.chain = chain
-        self.held = held
-        self.state = chain.trace.start(held.n_rows)
+        self.held_out = held_out
+        self.state = chain.trace.start(held_out.n_rows)
 
     def run(self, steps: range) -> Floats:
-        """Take steps; return the weighted sum of the loss inside the fold after each."""
+        """Take steps; return the weighted sum of the held-out losses after each."""
         trace, loss = self.chain.trace, self.chain.rows.loss
-        losses = np.empty(len(steps))
-        for at, step in enumerate(steps):
+        energies = np.empty(len(steps))
+        for index, step in enumerate(steps):
             self.chain.step()
-            trace.advance(self.held.code_columns, self.state, step, 1)
-            held = loss.loss(self.held.y, user_shape(self.state[0]))
-            losses[at] = sums.total(held, self.held.weight)
-        return losses
+            trace.advance(self.held_out.code_columns, self.state, step, 1)
+            losses = loss.loss(self.held_out.y, user_shape(self.state[0]))
+            energies[index] = sums.total(losses, self.held_out.weight)
+        return energies
 
 
 def best_length(
     make_fold: Callable[[NDArray[np.bool_]], Fold],
     fold_of: NDArray[np.intp],
-    most: int,
+    max_steps: int,
     n_threads: int = 1,
 ) -> int:
-    """Return the number of steps, at most `most`, with the lowest cross-validated loss.
+    """Return the number of steps, at most `max_steps`, with the lowest cross-validated loss.
 
-    Chains run side by side, each in a thread of its own, so that the number of threads changes
-    nothing. A step at which a fold's loss is not a number does not count.
+    Each chain runs in a single thread, so that the result does not depend on the number of threads.
+    A step at which the loss of a fold is NaN does not count.
     """
     folds = [make_fold(fold_of == number) for number in range(N_FOLDS)]
     best, lowest = 1, np.inf
     with ThreadPoolExecutor(max(1, min(n_threads, N_FOLDS) - 1)) as pool:
-        for first in range(0, most, STRIDE):
-            steps = range(first, min(first + STRIDE, most))
-            losses = np.array(_each(folds, steps, pool if n_threads > 1 else None))
-            curve = np.array([sums.total(of_folds) for of_folds in losses.T])
-            at = int(np.argmin(np.where(np.isnan(curve), np.inf, curve)))
-            if curve[at] < lowest:
-                best, lowest = first + at + 1, float(curve[at])
+        for first in range(0, max_steps, STRIDE):
+            steps = range(first, min(first + STRIDE, max_steps))
+            energies = np.array(_run_folds(folds, steps, pool if n_threads > 1 else None))
+            curve = np.array([sums.total(of_folds) for of_folds in energies.T])
+            index = int(np.argmin(np.where(np.isnan(curve), np.inf, curve)))
+            if curve[index] < lowest:
+                best, lowest = first + index + 1, float(curve[index])
             if steps[-1] + 1 - best >= PATIENCE:
                 break
     if not np.isfinite(lowest):
         raise ValueError(
-            "the loss of the rows left out is not finite at any step, so that cross-validation"
-            " cannot tell the number of trees; state n_estimators"
+            "the loss of the held-out rows is not finite at any step, so that cross-validation"
+            " cannot choose the number of trees; state n_estimators"
         )
     return best
 
 
-def _each(folds: list[Fold], steps: range, pool: Executor | None) -> list[Floats]:
-    """Run all folds; what the caller set, such as np.errstate, holds in the threads too."""
+def _run_folds(folds: list[Fold], steps: range, pool: Executor | None) -> list[Floats]:
+    """Run all folds; threads inherit the caller's context, such as np.errstate."""
     if pool is None:
         return [fold.run(steps) for fold in folds]
-    others = [pool.submit(copy_context().run, fold.run, steps) for fold in folds[1:]]
-    return [folds[0].run(steps), *(other.result() for other in others)]
+    futures = [pool.submit(copy_context().run, fold.run, steps) for fold in folds[1:]]
+    return [folds[0].run(steps), *(future.result() for future in futures)]

@@ -1,7 +1,7 @@
 """Named metrics for evaluation sets: a value and a direction.
 
-A metric sees what the chain sees, y and raw scores, and turns them into one number by the weighted
-mean over rows, sum w_i m(y_i, raw_i) / sum w_i, or what its name says. `raw` has shape (n,), or
+A metric turns y and raw scores into a number: the weighted mean over rows,
+sum w_i m(y_i, raw_i) / sum w_i, unless its name says otherwise. `raw` has shape (n,), or
 (n, n_outputs) with several outputs; classes are their indices 0., 1., ...
 """
 
@@ -20,14 +20,14 @@ Floats = NDArray[np.float64]
 
 
 class ScoredLoss(Protocol):
-    """What a metric asks of a loss."""
+    """The methods of a loss that metrics call."""
 
     def loss(self, y: Floats, raw: Floats) -> Floats:
         """Return the loss of each row."""
         ...
 
     def link(self, raw: Floats) -> Floats:
-        """Return the prediction: mean, quantile or probability."""
+        """Return the predictions: means, quantiles or probabilities."""
         ...
 
 
@@ -36,7 +36,7 @@ MetricFunction = Callable[[Floats, Floats, ScoredLoss, Floats | None], float]
 
 @dataclass(frozen=True)
 class Metric:
-    """A named number for an evaluation set; `tasks` are the tasks it has a meaning for."""
+    """A named score of an evaluation set; `tasks` are the tasks for which it is defined."""
 
     name: str
     greater_is_better: bool
@@ -44,11 +44,11 @@ class Metric:
     tasks: tuple[str, ...] = ("regression", "binary", "multiclass")
 
     def __call__(self, y: Floats, raw: Floats, loss: ScoredLoss, weight: Floats | None) -> float:
-        """Return the metric's value on one set."""
+        """Return the value of the metric."""
         return float(self.function(y, raw, loss, weight))
 
     def better(self, value: float, than: float) -> bool:
-        """Tell whether `value` beats `than`; NaN beats nothing and is beaten by every number."""
+        """Whether `value` is better than `than`; every number is better than NaN."""
         if np.isnan(than):
             return not np.isnan(value)
         return value > than if self.greater_is_better else value < than
@@ -58,13 +58,13 @@ def _loss(y: Floats, raw: Floats, loss: ScoredLoss, weight: Floats | None) -> fl
     return sums.mean(loss.loss(y, raw), weight)
 
 
-def _chosen(raw: Floats) -> NDArray[np.intp]:
-    """Class index that the raw scores choose."""
+def _class_index(raw: Floats) -> NDArray[np.intp]:
+    """Return the index of the predicted class."""
     return (raw > 0).astype(np.intp) if raw.ndim == 1 else raw.argmax(axis=1)
 
 
 def _error(y: Floats, raw: Floats, loss: ScoredLoss, weight: Floats | None) -> float:
-    return sums.mean((_chosen(raw) != y).astype(np.float64), weight)
+    return sums.mean(_class_index(raw) != y, weight)
 
 
 def _accuracy(y: Floats, raw: Floats, loss: ScoredLoss, weight: Floats | None) -> float:
@@ -79,7 +79,7 @@ def _probability_of_truth(y: Floats, raw: Floats, loss: ScoredLoss) -> Floats:
 
 
 def _logloss(y: Floats, raw: Floats, loss: ScoredLoss, weight: Floats | None) -> float:
-    # A probability that rounds to zero would make the whole set's score infinite.
+    # A probability that rounds to zero would make the score of the whole set infinite.
     tiny = np.finfo(np.float64).eps
     return sums.mean(-log(np.clip(_probability_of_truth(y, raw, loss), tiny, 1.0)), weight)
 
@@ -89,13 +89,12 @@ def _brier(y: Floats, raw: Floats, loss: ScoredLoss, weight: Floats | None) -> f
 
 
 def _auc(y: Floats, raw: Floats, loss: ScoredLoss, weight: Floats | None) -> float:
-    """Probability that a positive row outranks a negative one, ties counting one half."""
-    weight = np.ones_like(y) if weight is None else weight
+    """Return the probability that a positive row outranks a negative one; ties count one half."""
     raw = raw if raw.ndim == 1 else raw[:, 1] - raw[:, 0]
     _, rank = np.unique(raw, return_inverse=True)
     n_ranks = int(rank.max(initial=-1)) + 1
-    positive = sums.by_group(rank, weight * (y > 0), n_ranks)
-    negative = sums.by_group(rank, weight * (y <= 0), n_ranks)
+    positive = sums.by_group(rank, y > 0, n_ranks, weight)
+    negative = sums.by_group(rank, y <= 0, n_ranks, weight)
     pairs = sums.total(positive) * sums.total(negative)
     if pairs == 0.0:
         return float("nan")
@@ -138,7 +137,7 @@ MetricSpec = str | Metric | Callable[[Any, Any], float]
 
 
 def _from_callable(function: Callable[[Any, Any], float]) -> Metric:
-    """Wrap metric(y, prediction), the smaller the better unless it says greater_is_better."""
+    """Return metric(y, prediction) as a Metric; lower is better unless it has greater_is_better."""
     name = getattr(function, "__name__", type(function).__name__)
 
     def value(y: Floats, raw: Floats, loss: ScoredLoss, weight: Floats | None) -> float:
@@ -148,9 +147,9 @@ def _from_callable(function: Callable[[Any, Any], float]) -> Metric:
 
 
 def get_metric(spec: MetricSpec, task: str | None = None) -> Metric:
-    """Return the metric that a name, a `Metric` or a callable (y, prediction) stands for.
+    """Return a name, a `Metric` or a callable (y, prediction) as a `Metric`.
 
-    With `task` a metric that has no meaning for the task is refused.
+    With `task` a metric that is not defined for the task is rejected.
     """
     if isinstance(spec, str) and spec in METRICS:
         metric = METRICS[spec]
@@ -164,28 +163,26 @@ def get_metric(spec: MetricSpec, task: str | None = None) -> Metric:
             "or a function of (y, prediction)"
         )
     if task is not None and task not in metric.tasks:
-        fitting = ", ".join(name for name, other in METRICS.items() if task in other.tasks)
+        allowed = ", ".join(name for name, known in METRICS.items() if task in known.tasks)
         raise ValueError(
-            f"eval_metric={metric.name!r} has no meaning for a {task} task; allowed: {fitting}"
+            f"eval_metric={metric.name!r} has no meaning for a {task} task; allowed: {allowed}"
         )
     return metric
 
 
 def get_metrics(spec: MetricSpec | Sequence[MetricSpec] | None, task: str) -> list[Metric]:
-    """Return the metrics that eval_metric stands for; the mean loss without it."""
+    """Return the metrics of eval_metric, a single one or several; None is the mean loss."""
     if spec is None:
         spec = "loss"
     if isinstance(spec, str | Metric) or callable(spec) or not isinstance(spec, Iterable):
-        several = [spec]
-    else:
-        several = list(spec)
-    if not several:
+        spec = [spec]
+    metrics = [get_metric(item, task) for item in spec]
+    if not metrics:
         raise ValueError("eval_metric must name at least one metric")
-    metrics = [get_metric(one, task) for one in several]
     for name, count in Counter(metric.name for metric in metrics).items():
         if count > 1:
             raise ValueError(
                 f"eval_metric has {count} metrics with the name {name!r}, and results are kept by"
-                " name; give functions names of their own"
+                " name; give each function another name"
             )
     return metrics

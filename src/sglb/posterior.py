@@ -1,7 +1,7 @@
-"""Draws from a chain: which of its states to read.
+"""Draws from a chain: the choice of states, and whether they are draws from a posterior.
 
-A stored chain holds every state it went through (`Ensemble.at`), so several states of one chain
-serve as an ensemble of models at the price of one traversal: a virtual ensemble.
+A stored chain contains all its states (`Ensemble.at`), so that several states of a chain serve as
+an ensemble of models at the cost of one traversal: a virtual ensemble.
 """
 
 import warnings
@@ -12,21 +12,21 @@ from numpy.typing import NDArray
 from sglb.model import Model
 
 # Relaxation times, 1 / (eps gamma) steps, that a chain must last before its states may be draws:
-# what the data do not determine takes one of them to become independent.
-LEAST_RELAXATIONS = 5.0
+# directions that the data do not determine need one relaxation time to become independent.
+MIN_RELAXATIONS = 5.0
 
 
 def virtual_states(n_steps: int, n_states: int) -> NDArray[np.int64]:
-    """Numbers of at most `n_states` distinct states, evenly from the second half of the chain.
+    """Return at most `n_states` step numbers, evenly spaced in the second half of the chain.
 
-    The first half is left to burn-in; the final state is always among them.
+    The first half is burn-in; the final state is always among them.
     """
     first = n_steps // 2 + 1 if n_steps > 1 else n_steps
     return np.unique(np.linspace(n_steps, first, n_states).round().astype(np.int64))
 
 
-def why_not_draws(model: Model) -> str | None:
-    """Return why the states of a chain cannot be draws from its posterior, None if they may be."""
+def reason_against_draws(model: Model) -> str | None:
+    """Return why the states of a chain cannot be draws from its posterior, None if they can."""
     recipe, settings = model.recipe, model.recipe.settings
     if settings.temperature == 0.0:
         return "the chain has no noise"
@@ -40,18 +40,18 @@ def why_not_draws(model: Model) -> str | None:
     if settings.leaves.method == "newton":
         return "a chain with Newton leaves has no known law"
     rate = settings.learning_rate * settings.shrink_rate
-    if len(model.ensemble) * rate < LEAST_RELAXATIONS:
+    n_steps = len(model.ensemble)
+    if n_steps * rate < MIN_RELAXATIONS:
         return (
-            f"its {len(model.ensemble):,} steps are {len(model.ensemble) * rate:.2g} relaxation"
-            f" times (learning_rate * shrink_rate is {rate:.2g} a step), so that it still knows its"
-            " start"
+            f"its {n_steps:,} steps are {n_steps * rate:.2g} relaxation times (learning_rate *"
+            f" shrink_rate is {rate:.2g} per step), so that it still depends on its start"
         )
     return None
 
 
 def warn_if_not_draws(model: Model, stacklevel: int) -> None:
-    """Warn where the disagreement of states is not what a posterior does not know."""
-    reason = why_not_draws(model)
+    """Warn if the disagreement of states does not measure the uncertainty of a posterior."""
+    reason = reason_against_draws(model)
     advice = ". Rank rows by 'total' instead" if model.recipe.kind == "classifier" else ""
     if reason is not None:
         warnings.warn(

@@ -17,6 +17,7 @@ from sglb import _core, sums
 from sglb.ensemble import Ensemble
 from sglb.leaves import NewtonPath
 from sglb.losses import Loss
+from sglb.losses.blocks import take_weight
 from sglb.losses.shapes import user_shape
 from sglb.samplers import Move
 from sglb.slopes import SlopeBounds, SlopesAt
@@ -185,13 +186,12 @@ class Shard:
 
         At the current raw scores, or at a constant one (n_outputs,).
         """
-        rows = self.loss.some(self.data.n_rows)
+        rows = self.loss.representative_rows(self.data.n_rows)
         raw = self.raw[:, rows]
         if constant is not None:
             raw = np.repeat(constant[:, None], raw.shape[1], axis=1)
-        weight = self.data.weight
         losses = self.loss.loss(self.data.y[rows], user_shape(raw))
-        return losses, None if weight is None else weight[rows]
+        return losses, take_weight(self.data.weight, rows)
 
     def advance(self, structure: Structure, values: Floats, transition: Transition) -> None:
         """Move the state: S <- C S + b (x) tree."""

@@ -2,7 +2,8 @@
 
 A sum is exact until it is rounded, once, to the nearest float. So it has the same bits on any
 processor, for any number of threads, and where a table is cut into shards: each shard fills an
-`ExactSum`, and these are merged. With weights a summand is the product w_i * v_i as a float has it.
+`ExactSum`, and these are merged. With weights a summand is the product w_i * v_i rounded to a
+float; a weight of None stands for weights of 1.
 """
 
 from typing import Any
@@ -13,46 +14,56 @@ from numpy.typing import ArrayLike, NDArray
 from sglb import _core
 from sglb._core import ExactSum
 
-__all__ = ["ExactSum", "by_group", "mean", "running", "total"]
+__all__ = ["ExactSum", "by_group", "mean", "running", "total", "total_weight"]
 
 Floats = NDArray[np.float64]
 
 
 def total(values: ArrayLike, weight: ArrayLike | None = None) -> float:
-    """Return the sum of values, or of weight * values, in any shape; 0 without any."""
-    return _core.total(_plain(values), None if weight is None else _plain(weight), 1)
+    """Return the sum of weight * values, in any shape; 0 for no values."""
+    return _core.total(_flat(values), None if weight is None else _flat(weight), 1)
+
+
+def total_weight(n_rows: int, weight: ArrayLike | None) -> float:
+    """Return the sum of the weights of the rows."""
+    return float(n_rows) if weight is None else total(weight)
 
 
 def mean(values: ArrayLike, weight: ArrayLike | None = None) -> float:
-    """Return sum w v / sum w, both sums exact; ZeroDivisionError where there is no weight."""
-    values = _plain(values)
-    return total(values, weight) / (len(values) if weight is None else total(weight))
+    """Return sum w v / sum w, both sums exact; ZeroDivisionError if the weights add up to 0."""
+    values = _flat(values)
+    return total(values, weight) / total_weight(len(values), weight)
 
 
 def running(values: ArrayLike) -> Floats:
     """Return the sums of the first 1, 2, ... values, which must not be negative.
 
-    Values in another order have the same sum wherever the same values came before.
+    The sum up to a value depends on which values come before it, not on their order.
     """
-    values = _plain(values)
+    values = _flat(values)
     sums = np.empty(len(values))
     _core.running_totals(values, sums)
     return sums
 
 
-def by_group(group: NDArray[np.integer[Any]], values: ArrayLike, n_groups: int) -> Floats:
-    """Return the sum of the values of each group 0..n_groups - 1, (n_groups,).
+def by_group(
+    group: NDArray[np.integer[Any]],
+    values: ArrayLike,
+    n_groups: int,
+    weight: ArrayLike | None = None,
+) -> Floats:
+    """Return the sum of weight * values of each group 0..n_groups - 1, (n_groups,).
 
-    What is 2^-95 times the largest value or less is cut off.
+    Digits below 2^-95 times the largest summand are cut off.
     """
-    values = _plain(values)
+    values = _flat(values) if weight is None else _flat(values) * _flat(weight)
     levels = np.ascontiguousarray(group, dtype=np.int32)[None]
     sums = np.empty(n_groups)
-    nothing = np.empty((0, len(values))), np.empty((0, n_groups))
-    _core.level_sums(levels, np.array([n_groups]), nothing[0], values, nothing[1], sums, 1)
+    no_values, no_sums = np.empty((0, len(values))), np.empty((0, n_groups))
+    _core.level_sums(levels, np.array([n_groups]), no_values, values, no_sums, sums, 1)
     return sums
 
 
-def _plain(values: ArrayLike) -> Floats:
-    """Return values as the kernels read them."""
+def _flat(values: ArrayLike) -> Floats:
+    """Return values as kernels read them: contiguous floats in one dimension."""
     return np.ascontiguousarray(values, dtype=np.float64).reshape(-1)

@@ -1,8 +1,8 @@
-"""Draws of the model -> mean, knowledge, data and total uncertainty. Pure functions.
+"""Draws -> mean, knowledge, data and total uncertainty. Pure functions.
 
-The draws are predictions of one model in several states of its chain, shape (n_states, ...).
-Knowledge uncertainty is what more data could remove (the states disagree), data uncertainty what
-no data can remove (the states agree that the outcome is open); total = knowledge + data.
+Draws are predictions of a model in several states of its chain, shape (n_states, ...). Knowledge
+uncertainty, the disagreement of the states, is what more data could remove; data uncertainty is the
+noise of the outcome, which no data can remove; total = knowledge + data.
 """
 
 from typing import NamedTuple
@@ -14,7 +14,7 @@ Floats = NDArray[np.float64]
 
 
 class Uncertainty(NamedTuple):
-    """A prediction and how sure it is; `data` and `total` are None where they do not exist."""
+    """A prediction and its uncertainty; `data` and `total` are None where they are not known."""
 
     mean: Floats
     knowledge: Floats
@@ -23,7 +23,7 @@ class Uncertainty(NamedTuple):
 
 
 def entropy(probability: Floats) -> Floats:
-    """Entropy in nats over the last axis, -sum_c p_c log p_c, with 0 log 0 = 0."""
+    """Return the entropy in nats over the last axis, -sum_c p_c log p_c, with 0 log 0 = 0."""
     positive = np.where(probability > 0.0, probability, 1.0)
     return np.asarray(-np.sum(probability * np.log(positive), axis=-1), dtype=np.float64)
 
@@ -36,7 +36,7 @@ def of_probabilities(draws: Floats) -> Uncertainty:
     """
     mean = draws.mean(axis=0)
     total = entropy(mean)
-    # Jensen's inequality makes the difference >= 0; rounding may not know.
+    # By Jensen's inequality the difference is >= 0, but rounding may violate it.
     data = np.minimum(entropy(draws).mean(axis=0), total)
     return Uncertainty(mean, total - data, data, total)
 
@@ -51,7 +51,7 @@ def of_means(draws: Floats, noise_variance: float | None) -> Uncertainty:
 
 
 def of_moments(mean: Floats, knowledge: Floats, noise_variance: float | None) -> Uncertainty:
-    """Add the variance of the outcome to mean and variance over the states."""
+    """Return the uncertainty for a mean and variance over the states, as in `of_means`."""
     if noise_variance is None:
         return Uncertainty(mean, knowledge, None, None)
     data = np.full_like(knowledge, noise_variance)

@@ -1,4 +1,4 @@
-"""Callbacks: they look at the chain after each step and may ask it to stop. One file a callback."""
+"""Callbacks: called after each step of a chain, they may end it. One file per callback."""
 
 from sglb.callbacks.base import (
     BaseCallback,
@@ -7,9 +7,9 @@ from sglb.callbacks.base import (
     Parameters,
     StepInfo,
     Stop,
-    check_answer,
     check_callbacks,
-    watches_steps,
+    check_stop,
+    overrides_step,
 )
 from sglb.callbacks.displays import say
 from sglb.callbacks.history import EvaluationSet, History
@@ -27,8 +27,8 @@ __all__ = [
     "Progress",
     "StepInfo",
     "Stop",
-    "check_answer",
     "check_callbacks",
+    "check_stop",
+    "overrides_step",
     "say",
-    "watches_steps",
 ]

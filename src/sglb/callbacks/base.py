@@ -1,7 +1,7 @@
-"""What a callback is, and what it sees of the chain.
+"""The interface of a callback, and what it sees of the chain.
 
-`boosting.boost` calls start once, step after every step, finish once, each with a `StepInfo`. A
-step that returns `Stop(reason)` ends the chain. Without callbacks the loop does nothing for them.
+`boosting.boost` calls `start` once, `step` after every step and `finish` once, each with a
+`StepInfo`. A `step` that returns `Stop(reason)` ends the chain.
 """
 
 from collections.abc import Iterable, Mapping
@@ -23,21 +23,21 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Stop:
-    """Returned by a callback's step, ends the chain; progress shows the reason."""
+    """Ends the chain when a callback's `step` returns it; progress displays show the reason."""
 
     reason: str
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What is scored after each step: the names of the evaluation sets, and the metrics."""
+    """The evaluation sets, by name, and the metrics that score them after each step."""
 
     sets: tuple[str, ...]
     metrics: tuple[Metric, ...]
 
     @property
     def watched(self) -> tuple[str, Metric]:
-        """The set and metric that decide which iterate is best: last set, first metric."""
+        """The set and metric that decide which state is best: last set, first metric."""
         return self.sets[-1], self.metrics[0]
 
 
@@ -45,14 +45,14 @@ class Evaluation:
 class StepInfo:
     """The chain after `step` of `n_steps` planned steps, as callbacks see it.
 
-    `scores[set][metric]` are the scores of this step; they are empty without evaluation sets and
-    before the first step. `evaluation` says what is scored, `parameters` what the chain runs with
-    ("auto" resolved), `stop` why the chain ends early, once a callback has asked for it.
+    `scores[set][metric]` are the scores of this step, empty without evaluation sets and before the
+    first step. `evaluation` names the sets and metrics, `parameters` are those of the chain with
+    "auto" resolved, `stop` is the reason of an early end, once a callback has returned one.
 
-    `structure` and `values` (2^depth, n_outputs) are the newest tree, `move` is how the chain came
-    by it; `raw` (n_outputs, n_rows) are the scores of the training rows. At the start there is no
-    tree yet: these three are None. Arrays are the loop's own and change with the next step: read
-    them, copy what you keep, do not write.
+    `structure` and `values` (2^depth, n_outputs) are the newest tree, `move` is the step that added
+    it; these three are None at the start, before the first tree. `raw` (n_outputs, n_rows) are the
+    scores of the training rows. Arrays belong to the loop and change with the next step: copy what
+    you keep, and do not write.
     """
 
     step: int
@@ -87,7 +87,7 @@ class StepInfo:
 
     @property
     def watched_score(self) -> float | None:
-        """The score by which iterates are compared: first metric, last set. None without sets."""
+        """The score by which states are compared: first metric, last set. None without sets."""
         if self.evaluation is None or not self.scores:
             return None
         name, metric = self.evaluation.watched
@@ -95,21 +95,22 @@ class StepInfo:
 
 
 class Callback(Protocol):
-    """Anything with these three methods; `BaseCallback` has them all, and they do nothing.
+    """An object with these three methods, which `BaseCallback` has.
 
-    An estimator also calls `close`, if there is one, when the chain has ended in any way.
+    An estimator also calls `close`, if the object has it, when the chain has ended, also by an
+    error.
     """
 
     def start(self, info: StepInfo, /) -> None:
-        """Hear that the chain is about to take its first step."""
+        """Run before the first step."""
         ...
 
     def step(self, info: StepInfo, /) -> Stop | None:
-        """Look at the chain after a step; return Stop to end it."""
+        """Run after each step; return Stop to end the chain."""
         ...
 
     def finish(self, info: StepInfo, /) -> None:
-        """Hear that the chain has ended, not called if an error ended it."""
+        """Run after the last step, unless an error ended the chain."""
         ...
 
 
@@ -128,17 +129,17 @@ class BaseCallback:
 
 
 class Parameters(BaseCallback):
-    """Tells the callbacks after it which parameters the chain runs with."""
+    """Passes the parameters of the chain to the callbacks after it."""
 
     def __init__(self, parameters: Mapping[str, Any]) -> None:
         self.parameters = parameters
 
     def start(self, info: StepInfo) -> None:
-        """Hand the parameters over."""
+        """Set the parameters."""
         info.parameters = self.parameters
 
     def step(self, info: StepInfo) -> Stop | None:
-        """Hand the parameters over."""
+        """Set the parameters."""
         info.parameters = self.parameters
         return None
 
@@ -149,7 +150,7 @@ def _is_callback(candidate: object) -> bool:
 
 
 def check_callbacks(callbacks: Iterable[Callback] | Callback | None) -> list[Callback]:
-    """Return callbacks, several, one or None, as a list; reject before any work what is not one."""
+    """Return callbacks (a list, a single one or None) as a list; reject other objects."""
     if callbacks is None:
         return []
     if _is_callback(callbacks):
@@ -158,27 +159,27 @@ def check_callbacks(callbacks: Iterable[Callback] | Callback | None) -> list[Cal
     for candidate in listed:
         if isinstance(candidate, type):
             raise TypeError(
-                f"callbacks must hold objects, and {candidate.__name__} is a class; "
-                f"give {candidate.__name__}(...)"
+                f"callbacks must be objects, and {candidate.__name__} is a class; "
+                f"pass {candidate.__name__}(...)"
             )
         if not _is_callback(candidate):
             raise TypeError(
-                f"callbacks: {candidate!r} is not a callback; it needs start, step and finish: "
-                "derive it from sglb.BaseCallback to have them"
+                f"callbacks: {candidate!r} is not a callback; it needs the methods start, step and "
+                "finish, which a class derived from sglb.BaseCallback has"
             )
     return listed
 
 
-def watches_steps(callback: Callback) -> bool:
-    """Whether a callback does anything after a step: the step of `BaseCallback` does not."""
+def overrides_step(callback: Callback) -> bool:
+    """Whether a callback has a `step` other than that of `BaseCallback`, which does nothing."""
     return getattr(callback.step, "__func__", None) is not BaseCallback.step
 
 
-def check_answer(callback: Callback, answer: object) -> Stop:
-    """Return a callback's answer to a step if it is a Stop; reject what means nothing."""
-    if isinstance(answer, Stop):
-        return answer
+def check_stop(callback: Callback, result: object) -> Stop:
+    """Return the result of a callback's `step` if it is a Stop, else raise TypeError."""
+    if isinstance(result, Stop):
+        return result
     raise TypeError(
-        f"step of {callback!r} returned {answer!r}; return None to go on or sglb.Stop(reason) to "
+        f"step of {callback!r} returned {result!r}; return None to go on or sglb.Stop(reason) to "
         "end the chain"
     )

@@ -1,4 +1,4 @@
-"""The ways to show progress: lines, a bar in a terminal, a bar in a notebook."""
+"""Displays of progress: lines, a bar in a terminal, a bar in a notebook."""
 
 import html
 import sys
@@ -8,27 +8,27 @@ from typing import Any, Protocol
 
 @dataclass(frozen=True)
 class Report:
-    """What there is to show: `left` seconds to go, `reason` if the chain ended early."""
+    """What a display shows: `remaining` seconds, and the `reason` if the chain ended early."""
 
     step: int
     n_steps: int
     scores: str
     elapsed: float
-    left: float
+    remaining: float
     reason: str | None = None
 
     @property
     def times(self) -> str:
-        """Time gone and time to come."""
-        gone = "" if self._is_last else f"{duration(self.elapsed)} elapsed, "
-        return gone + self.time_left
+        """Elapsed and remaining time."""
+        elapsed = "" if self._is_last else f"{duration(self.elapsed)} elapsed, "
+        return elapsed + self.time_left
 
     @property
     def time_left(self) -> str:
-        """Time to come and, at the end, time gone."""
-        return (
-            f"{duration(self.elapsed)} in all" if self._is_last else f"{duration(self.left)} left"
-        )
+        """Remaining time; at the end, elapsed time."""
+        if self._is_last:
+            return f"{duration(self.elapsed)} in all"
+        return f"{duration(self.remaining)} left"
 
     @property
     def _is_last(self) -> bool:
@@ -36,12 +36,12 @@ class Report:
 
     @property
     def end(self) -> str:
-        """The sentence that says why the chain ended early."""
+        """A sentence with the reason of an early end."""
         return f"stopped after step {self.step}/{self.n_steps}: {self.reason}"
 
 
 def duration(seconds: float) -> str:
-    """Return a time with two digits that matter."""
+    """Return a time in words, with two significant digits."""
     if seconds < 9.95:
         return f"{seconds:.1f} s"
     whole = round(seconds)
@@ -54,21 +54,21 @@ def duration(seconds: float) -> str:
 
 
 class Display(Protocol):
-    """Shows reports; `interval` are the seconds between two of them where time is the rhythm."""
+    """Shows reports; `interval` is the time between two of them, in seconds."""
 
     interval: float
 
     def show(self, report: Report) -> None:
-        """Show a report, in place of the one before where that is possible."""
+        """Show a report, replacing the previous one where possible."""
         ...
 
     def close(self) -> None:
-        """Give back what the display has taken."""
+        """Release what the display holds."""
         ...
 
 
 class Lines:
-    """One line on stderr a report, flushed at once."""
+    """One line on stderr per report, flushed at once."""
 
     interval = 5.0
 
@@ -76,7 +76,7 @@ class Lines:
         self._step: int | None = None
 
     def show(self, report: Report) -> None:
-        """Print a line for a step that has none yet, and the reason of an early end."""
+        """Print a line, once per step, and the reason of an early end."""
         if report.step != self._step:
             self._step = report.step
             step = f"{report.step:{len(str(report.n_steps))}}/{report.n_steps}"
@@ -85,17 +85,17 @@ class Lines:
             say(report.end)
 
     def close(self) -> None:
-        """Lines take nothing."""
+        """Do nothing: lines hold nothing."""
 
 
 def say(text: str) -> None:
     """Print a line on stderr."""
-    if sys.stderr is not None:  # a program without a console has none
+    if sys.stderr is not None:  # None in a program without a console
         print(f"sglb: {text}", file=sys.stderr, flush=True)
 
 
 class TerminalBar:
-    """A bar of rich on stderr."""
+    """A progress bar of rich on stderr."""
 
     interval = 0.1
 
@@ -105,7 +105,7 @@ class TerminalBar:
 
     @classmethod
     def open(cls, n_steps: int) -> "TerminalBar | None":
-        """Return a running bar; None without rich or where another bar has the terminal."""
+        """Return a running bar; None without rich, or while another bar uses the terminal."""
         try:
             from rich.console import Console
             from rich.errors import LiveError
@@ -114,13 +114,13 @@ class TerminalBar:
         except ImportError:
             return None
         console = Console(stderr=True)
-        # rich can be told to take a log file for a terminal, where a bar would be a line a frame.
-        looked_at = sys.stderr is not None and sys.stderr.isatty()
-        if not looked_at or not console.is_terminal or console.is_dumb_terminal:
+        # rich can be told to treat a log file as a terminal, where each frame would be a line.
+        is_terminal = sys.stderr is not None and sys.stderr.isatty() and console.is_terminal
+        if not is_terminal or console.is_dumb_terminal:
             return None
         bar = Progress(
             BarColumn(bar_width=20),
-            # In a narrow terminal the other columns give way.
+            # In a narrow terminal the other columns shrink.
             MofNCompleteColumn(table_column=Column(min_width=2 * len(str(n_steps)) + 1)),
             TextColumn("{task.fields[scores]}", markup=False),
             TextColumn("{task.fields[time_left]}", markup=False, style="progress.remaining"),
@@ -135,12 +135,16 @@ class TerminalBar:
 
     def show(self, report: Report) -> None:
         """Move the bar."""
-        words = {"scores": report.scores, "time_left": report.time_left}
-        self._bar.update(self._bar.task_ids[0], completed=report.step, **words)
+        self._bar.update(
+            self._bar.task_ids[0],
+            completed=report.step,
+            scores=report.scores,
+            time_left=report.time_left,
+        )
         self._end = None if report.reason is None else report.end
 
     def close(self) -> None:
-        """Leave the bar as it is, and say below it why the chain ended early."""
+        """Stop the bar, and print below it why the chain ended early."""
         self._bar.stop()
         if self._end is not None:
             say(self._end)
@@ -157,8 +161,8 @@ class NotebookBar:
 
     @classmethod
     def open(cls) -> "NotebookBar | None":
-        """Return a bar that is not shown yet; None outside of a notebook."""
-        if "IPython" not in sys.modules:  # a notebook's kernel has imported it
+        """Return a bar that is not shown yet; None outside a notebook."""
+        if "IPython" not in sys.modules:  # a notebook's kernel imports it
             return None
         from IPython import get_ipython
         from IPython.display import display
@@ -167,7 +171,7 @@ class NotebookBar:
         return None if getattr(get_ipython(), "kernel", None) is None else cls(display)
 
     def show(self, report: Report) -> None:
-        """Put the bar where it was; the first time, below what the cell has printed."""
+        """Update the bar; the first time, add it below the output of the cell."""
         data = {"text/html": _as_html(report), "text/plain": _as_text(report)}
         if self._handle is None:
             self._handle = self._display(data, raw=True, display_id=True)
@@ -175,7 +179,7 @@ class NotebookBar:
             self._handle.update(data, raw=True)
 
     def close(self) -> None:
-        """A cell's output stays."""
+        """Do nothing: the output of a cell stays."""
 
 
 def _as_text(report: Report) -> str:
@@ -184,12 +188,12 @@ def _as_text(report: Report) -> str:
 
 
 def _as_html(report: Report) -> str:
-    rest = f"{report.step}/{report.n_steps} &ensp; {_escaped(report.scores)} &ensp; {report.times}"
+    line = f"{report.step}/{report.n_steps} &ensp; {_escaped(report.scores)} &ensp; {report.times}"
     end = "" if report.reason is None else f"<br>{_escaped(report.end)}"
     return (
         '<div style="font-family: monospace; font-size: 90%">'
         f'<progress value="{report.step}" max="{report.n_steps}" style="vertical-align: middle; '
-        f'width: 16em"></progress> &ensp; {rest}{end}</div>'
+        f'width: 16em"></progress> &ensp; {line}{end}</div>'
     )
 
 
@@ -198,5 +202,5 @@ def _escaped(text: str) -> str:
 
 
 def open_display(n_steps: int) -> Display:
-    """Return the best display there is: a bar where output is looked at, else lines."""
+    """Return a bar in a notebook or terminal, else lines."""
     return NotebookBar.open() or TerminalBar.open(n_steps) or Lines()

@@ -1,4 +1,4 @@
-"""Scores of evaluation sets: after each step its tree is applied to their rows as well."""
+"""Scores of evaluation sets: each step is applied to their rows too."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from sglb.metrics import Metric
 
 @dataclass(frozen=True)
 class EvaluationSet:
-    """Rows that are scored but not learned from: codes (n_features, n_rows), y and weight."""
+    """Rows that are scored but not trained on: codes (n_features, n_rows), y and weight."""
 
     name: str
     columns: NDArray[np.uint8]
@@ -22,7 +22,7 @@ class EvaluationSet:
 
 
 class History(BaseCallback):
-    """Records the metrics of evaluation sets, and tells the callbacks after it the newest ones.
+    """Records the metrics of evaluation sets, and passes the newest to the callbacks after it.
 
     `result[set][metric]` is a list whose entry k - 1 belongs to the chain after k steps.
     """
@@ -31,32 +31,32 @@ class History(BaseCallback):
         self, sets: Sequence[EvaluationSet], metrics: Sequence[Metric], n_threads: int = 1
     ) -> None:
         self.sets = tuple(sets)
-        self.evaluation = Evaluation(tuple(one.name for one in sets), tuple(metrics))
+        self.evaluation = Evaluation(tuple(rows.name for rows in sets), tuple(metrics))
         self.n_threads = n_threads
         self.result: dict[str, dict[str, list[float]]] = {
-            one.name: {metric.name: [] for metric in metrics} for one in sets
+            rows.name: {metric.name: [] for metric in metrics} for rows in sets
         }
         self._states: list[Floats] = []
 
     def start(self, info: StepInfo) -> None:
-        """Bring the raw scores of the sets to where the chain is, usually its offset alone."""
+        """Compute the state of each set at the start of the run, usually the offset alone."""
         info.evaluation = self.evaluation
-        self._states = [info.ensemble.replay(one.columns, self.n_threads) for one in self.sets]
+        self._states = [info.ensemble.replay(rows.columns, self.n_threads) for rows in self.sets]
 
     def step(self, info: StepInfo) -> Stop | None:
-        """Take the newest step on the raw scores of each set too, and record the metrics."""
+        """Apply the newest step to each set, and record the metrics."""
         info.evaluation = self.evaluation
-        for one, state in zip(self.sets, self._states, strict=True):
-            info.ensemble.advance(one.columns, state, info.step - 1, self.n_threads)
-            scores = info.scores[one.name] = {}
+        for rows, state in zip(self.sets, self._states, strict=True):
+            info.ensemble.advance(rows.columns, state, info.step - 1, self.n_threads)
+            scores = info.scores[rows.name] = {}
             for metric in self.evaluation.metrics:
-                value = metric(one.y, user_shape(state[0]), info.loss, one.weight)
+                value = metric(rows.y, user_shape(state[0]), info.loss, rows.weight)
                 scores[metric.name] = value
-                self.result[one.name][metric.name].append(value)
+                self.result[rows.name][metric.name].append(value)
         return None
 
     def best(self) -> tuple[int, float]:
-        """Number of steps of the best iterate by what is watched, and its score."""
+        """Return the number of steps to the best watched score, and that score."""
         name, metric = self.evaluation.watched
         values = self.result[name][metric.name]
         best = 0

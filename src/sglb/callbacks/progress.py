@@ -1,7 +1,7 @@
-"""When progress is shown; `displays` says how.
+"""When progress is shown; `displays` shows it.
 
-With `every` the rhythm is a number of steps. Without it the rhythm is time: each display has its
-own interval, made longer where the training loss of many rows takes long to compute.
+With `every`, after this many steps each. Without it, at the interval of the display, which is
+longer where the training loss of many rows takes long to compute.
 """
 
 import time
@@ -9,7 +9,7 @@ import time
 from sglb.callbacks.base import BaseCallback, StepInfo, Stop
 from sglb.callbacks.displays import Display, Lines, Report, open_display
 
-# Share of the time that may go into showing progress, of which the training loss is most.
+# Largest share of the time that reports may take; most of it is the training loss.
 SHARE = 0.02
 
 
@@ -17,15 +17,16 @@ class Progress(BaseCallback):
     """Shows steps, training loss, watched metric and time left, and why a chain ended early.
 
     A bar in a terminal (if rich is installed) and in a notebook, else a line on stderr every few
-    seconds; with `every` a line every n steps. The first and the last step are always shown.
+    seconds; with `every` a line each time this many steps are done. The first and the last step are
+    always shown.
     """
 
     def __init__(self, every: int | None = None) -> None:
         self.every = every
         self._display: Display | None = None
-        self._first = 0  # the step where the chain began
+        self._first = 0  # steps of the chain before this run
         self._started = 0.0
-        self._next = 0.0  # when the next report is due
+        self._next = 0.0  # time of the next report
 
     def start(self, info: StepInfo) -> None:
         """Open the display."""
@@ -47,12 +48,12 @@ class Progress(BaseCallback):
         return None
 
     def finish(self, info: StepInfo) -> None:
-        """Show the last step and why it is the last, and close the display."""
+        """Show the last step and the reason of an early end, and close the display."""
         self._show(info, None if info.stop is None else info.stop.reason)
         self.close()
 
     def close(self) -> None:
-        """Give the terminal back, also when the chain broke off."""
+        """Release the terminal, also after an error."""
         if self._display is not None:
             self._display.close()
             self._display = None
@@ -61,16 +62,17 @@ class Progress(BaseCallback):
         assert self._display is not None  # start has opened it
         now = time.monotonic()
         elapsed = now - self._started
-        left = elapsed * (info.n_steps - info.step) / max(info.step - self._first, 1)
-        self._display.show(Report(info.step, info.n_steps, _words(info), elapsed, left, reason))
+        remaining = elapsed * (info.n_steps - info.step) / max(info.step - self._first, 1)
+        report = Report(info.step, info.n_steps, _scores(info), elapsed, remaining, reason)
+        self._display.show(report)
         shown = time.monotonic()
         self._next = shown + max(self._display.interval, (shown - now) / SHARE)
 
 
-def _words(info: StepInfo) -> str:
-    """Training loss and watched score."""
-    words = f"loss {info.training_loss:#.5g}"
+def _scores(info: StepInfo) -> str:
+    """Return training loss and watched score as text."""
+    scores = f"loss {info.training_loss:#.5g}"
     if info.evaluation is not None and info.watched_score is not None:
         name, metric = info.evaluation.watched
-        words += f"  {name} {metric.name} {info.watched_score:#.5g}"
-    return words
+        scores += f"  {name} {metric.name} {info.watched_score:#.5g}"
+    return scores

@@ -31,7 +31,7 @@ from sglb.estimators.constructor import check_names
 from sglb.estimators.evaluation import EvalSets, StatedSet, check_watched, list_sets
 from sglb.estimators.fitted import FittedChain
 from sglb.estimators.residuals import residual_variance
-from sglb.folds import Fold, best_length, deal_folds
+from sglb.folds import Fold, assign_folds, best_length
 from sglb.frame import Features, read_features
 from sglb.losses import Loss
 from sglb.metrics import MetricSpec, get_metrics
@@ -193,7 +193,7 @@ class ChainEstimator(FittedChain):
 
         if self.verbose:
             say(f"cross-validation of the number of trees, at most {settings.n_steps:,}")
-        folds = deal_folds(data, settings.seed, classes=recipe.classes is not None)
+        folds = assign_folds(data, settings.seed, classes=recipe.classes is not None)
         row_wise = recipe.loss is not None and recipe.loss.row_wise
         n_steps = best_length(make_fold, folds, settings.n_steps, threads if row_wise else 1)
         if self.verbose:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sglb.losses import LOSSES, Loss, Sla
+from sglb.losses import LOSSES, Loss
 from sglb.settings import check_parameters
 
 # scikit-learn has no tag for these: an estimator cannot carry them itself.
@@ -64,8 +64,8 @@ def _loss_of(estimator: Any) -> Any:
 def _starts_at_zero(estimator: Any) -> bool:
     """Whether the first score of a classifier is 0 whatever the classes weigh."""
     loss = _loss_of(estimator)
-    is_sla = loss is Sla or isinstance(loss, Sla)
-    return estimator.init == "zero" or is_sla or not hasattr(loss, "init")
+    at_zero = getattr(loss, "starts_at_zero", not hasattr(loss, "init"))
+    return estimator.init == "zero" or at_zero
 
 
 def _is_hot(estimator: Any) -> bool:

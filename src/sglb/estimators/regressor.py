@@ -7,7 +7,7 @@ from sklearn.base import RegressorMixin
 
 from sglb.estimators.base import Array, ChainEstimator, Floats
 from sglb.estimators.constructor import keep
-from sglb.losses import Loss, get_loss
+from sglb.losses import LOSSES, Loss, get_loss
 from sglb.losses.links import IDENTITY, Link
 from sglb.samplers import Sampler
 from sglb.uncertainty import Uncertainty, of_means, of_moments
@@ -64,12 +64,11 @@ class SGLBRegressor(RegressorMixin, ChainEstimator):  # type: ignore[misc]
                     f" {self.loss!r}; leave it at None"
                 )
             level = {"level": float(self.quantile)}
-        # By its name: softmax cannot be made without classes.
-        loss = None if self.loss == "softmax" else get_loss(self.loss, **level)
-        if loss is None or loss.task != "regression":
-            name = self.loss if loss is None else loss.name
-            raise ValueError(f"loss={name!r} is for classification; use SGLBClassifier")
-        return loss
+        is_name = isinstance(self.loss, str) and self.loss in LOSSES
+        kind: Loss | type[Loss] = LOSSES[self.loss] if is_name else get_loss(self.loss)
+        if kind.task != "regression":
+            raise ValueError(f"loss={kind.name!r} is for classification; use SGLBClassifier")
+        return get_loss(self.loss, **level)
 
     def _predict_from(self, raw: Floats) -> Floats:
         return raw if self.loss_ is None else self.loss_.link(raw)

@@ -1,7 +1,7 @@
-"""Problems so small that the theory can be computed: what `theory` runs the real loop on.
+"""Problems so small that the theory can be computed: `theory` runs the library's loop on them.
 
-Rows have binary features. Guests of the loop (callbacks) note the chain as it goes; an ensemble
-that keeps no trees lets it go on for as long as one likes.
+Rows have binary features. A callback records the chain; its trees are not kept, so that a chain may
+take any number of steps.
 
     P_s     projector: average over the leaves of structure s
     Pbar    E P_s over the structures, P_inf = N Pbar
@@ -51,13 +51,13 @@ def splits(*features: int) -> Structure:
 
 def projector(bits: ArrayLike, *features: int) -> Floats:
     """Return P_s of the structure that splits these features."""
-    chosen = np.asarray(bits)[list(features)]
-    together = (chosen[:, :, None] == chosen[:, None, :]).all(axis=0).astype(np.float64)
-    return np.asarray(together / together.sum(axis=1, keepdims=True))
+    split = np.asarray(bits)[list(features)]
+    same_leaf = (split[:, :, None] == split[:, None, :]).all(axis=0).astype(np.float64)
+    return np.asarray(same_leaf / same_leaf.sum(axis=1, keepdims=True))
 
 
 class FixedStructure:
-    """The rule that always gives the same structure."""
+    """The structure rule that always returns the same structure."""
 
     def __init__(self, structure: Structure) -> None:
         self.structure = structure
@@ -71,8 +71,8 @@ class FixedStructure:
         return self.structure
 
 
-class EquallyLikely:
-    """The rule that draws from a list without a look at the gradient."""
+class RandomStructure:
+    """The structure rule that draws from a list, each with the same probability."""
 
     def __init__(self, structures: Sequence[Structure]) -> None:
         self.structures = structures
@@ -82,40 +82,39 @@ class EquallyLikely:
         return NO_SAMPLE
 
     def search(self, sample: Sample) -> Structure:
-        """Draw one of the structures."""
+        """Return a random structure."""
         words = np.empty((1, 4), dtype=np.uint32)
         _core.words(sample.seed, sample.step, Role.TEST, 0, 0, words)
         return self.structures[int(words[0, 0]) * len(self.structures) >> 32]
 
 
-class Notes(BaseCallback):
-    """Notes raw scores of some rows, and the last feature split, after a burn-in."""
+class Recorder(BaseCallback):
+    """Records raw scores of rows, and the last feature split, after a burn-in.
+
+    `raw` (n_steps - burn_in, n_rows) and `features` (n_steps - burn_in,).
+    """
 
     def __init__(
-        self,
-        n_steps: int,
-        burn_in: int,
-        rows: NDArray[np.intp] | None = None,
+        self, n_steps: int, burn_in: int, rows: slice | NDArray[np.intp] = slice(None)
     ) -> None:
+        self.n_steps = n_steps
         self.burn_in = burn_in
         self.rows = rows
         self.raw: Floats = np.empty((0, 0))
         self.features = np.empty(n_steps - burn_in, dtype=np.int32)
-        self._n_steps = n_steps
 
     def start(self, info: StepInfo) -> None:
-        """Make room."""
-        n_rows = info.raw.shape[1] if self.rows is None else len(self.rows)
-        self.raw = np.empty((self._n_steps - self.burn_in, n_rows))
+        """Allocate the record."""
+        self.raw = np.empty((len(self.features), info.raw[0, self.rows].size))
 
     def step(self, info: StepInfo) -> Stop | None:
-        """Note the state."""
-        place = info.step - 1 - self.burn_in
-        if place >= 0:
+        """Record the state."""
+        index = info.step - 1 - self.burn_in
+        if index >= 0:
             assert info.structure is not None
-            self.raw[place] = info.raw[0] if self.rows is None else info.raw[0, self.rows]
+            self.raw[index] = info.raw[0, self.rows]
             features = info.structure.features
-            self.features[place] = features[-1] if len(features) else -1
+            self.features[index] = features[-1] if len(features) else -1
         return None
 
 
@@ -130,9 +129,9 @@ def make_chain(
     state: Floats | None = None,
     seed: int = 1,
 ) -> Chain:
-    """Return a chain on binary features that keeps no trees, so that it may run for ever.
+    """Return a chain on binary features that keeps no trees, so that its length is not limited.
 
-    `state` (d, n_outputs, n_rows) is where it begins, if not at the offset.
+    `state` (d, n_outputs, n_rows) is the first state; without it the chain starts at the offset.
     """
     bins = Bins(np.full((rows.n_features, 1), 0.5), np.ones(rows.n_features, dtype=np.int32))
     start = np.broadcast_to(np.asarray(offset, dtype=np.float64), (loss.n_outputs,))
@@ -143,24 +142,24 @@ def make_chain(
     return Chain(shard, sampler, rule, leaves, trace, seed=seed)
 
 
-def walk(
+def run_chain(
     rows: TrainingSet,
     loss: Loss,
     sampler: Sampler,
     rule: StructureRule,
-    notes: Notes,
+    recorder: Recorder,
     *,
     seed: int,
     state: Floats | None = None,
-) -> Notes:
-    """Run the library's loop for as many steps as the notes have room for."""
+) -> Recorder:
+    """Run the library's loop for the steps of a recorder, and return the recorder."""
     chain = make_chain(rows, loss, sampler, rule, seed=seed, state=state)
-    boost(chain, notes.burn_in + len(notes.features), [notes])
-    return notes
+    boost(chain, recorder.n_steps, [recorder])
+    return recorder
 
 
 def batch_error(values: Floats, n_batches: int = 20) -> float:
-    """Return the standard error of the mean of a correlated series, by means of batches."""
-    usable = len(values) // n_batches * n_batches
-    means = values[:usable].reshape(n_batches, -1).mean(axis=1)
+    """Return the standard error of the mean of a correlated series, from the means of batches."""
+    n_used = len(values) // n_batches * n_batches
+    means = values[:n_used].reshape(n_batches, -1).mean(axis=1)
     return float(means.std(ddof=1) / np.sqrt(n_batches))

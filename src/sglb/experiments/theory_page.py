@@ -70,7 +70,7 @@ def _draw_weak(axes: "Axes", result: theory.WeakConvergence) -> None:
     slope = result.exact[-1] / rates[-1]
     axes.loglog(rates, slope * rates, color=GREY, linewidth=1, linestyle=":", label="linear in ε")
     for values, error, colour, name in (
-        (result.drawn, result.drawn_error, BLUE, "chain, structures drawn"),
+        (result.random, result.random_error, BLUE, "chain, structures drawn"),
         (result.greedy, result.greedy_error, ORANGE, "chain, greedy search"),
     ):
         axes.errorbar(
@@ -136,7 +136,7 @@ def _report_weak(report: PageReport, result: theory.WeakConvergence) -> None:
         [
             [f"{eps:g}", *(f"{value:.4f}" for value in values), f"{values[3] / eps:.2f}"]
             for eps, *values in zip(
-                result.rates, result.exact, result.drawn, result.drawn_error, result.greedy,
+                result.rates, result.exact, result.random, result.random_error, result.greedy,
                 result.greedy_error, strict=True,
             )
         ],

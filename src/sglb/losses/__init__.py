@@ -1,4 +1,4 @@
-"""Losses: what a chain descends. A new one is a class in its family's file, a line in LOSSES."""
+"""Losses: what a chain minimises. A new loss is a class in this folder and a line in LOSSES."""
 
 from sglb.losses.base import Loss
 from sglb.losses.counts import Poisson

@@ -1,9 +1,9 @@
-"""What a loss is: the first station of a step, raw scores in, gradients out.
+"""The interface of a loss: a step of a chain begins with raw scores in, gradients out.
 
 A loss L(z, y) compares the raw score z of a row with its target y. Everything here is per row,
-neither weighted nor divided by the number of rows. Two layouts meet in this room:
+neither weighted nor divided by the number of rows. There are two layouts:
 
-    chain's    raw, gradient, hessian (n_outputs, n_rows), C order; `fill` only
+    chain's    raw, gradient, hessian (n_outputs, n_rows), C order; `fill` and slopes
     users'     raw (n_rows,) or (n_rows, n_outputs); every other method
 """
 
@@ -22,19 +22,30 @@ from sglb.losses.minimisers import spread
 
 Floats = NDArray[np.float64]
 Task = Literal["regression", "binary", "multiclass"]
-# Of a number of threads: computes slopes again, and returns the largest |gradient| and a bound of
-# the second derivatives, 0 where there are none.
+# (n_threads) -> (largest |gradient|, bound of the second derivatives, 0 without them): computes the
+# slopes again.
 Refresh = Callable[[int], tuple[float, float]]
 
 
 class Loss(ABC):
     """A built-in loss: a frozen dataclass whose fields are its parameters.
 
-    `name` is also the name of its native kernel. `has_hessian` says that the second derivative is
-    nowhere negative, so that Newton steps are allowed; `hessian` computes it in any case. `proven`
-    says that tests have shown the gradient to be that of the loss, `independent` that a row's
-    numbers depend on nothing but its own y and raw, `row_wise` that several threads may ask for
-    some rows each.
+    Whatever depends on the loss asks for a property of it, never for its name:
+
+        name                   also the name of its native kernel
+        task                   what y is: numbers, 0 and 1, or class indices
+        convex                 whether L is convex in z
+        has_hessian            whether the second derivative is never negative, so that Newton steps
+                               are allowed; `hessian` of a built-in loss computes it in any case
+        proven                 whether tests have shown the gradient to be that of the loss
+        independent            whether loss and gradient of a row depend only on its own y and raw
+        row_wise               whether `independent` is certain before any look at y: methods are
+                               called with blocks of rows, by several threads at a time
+        one_output_per_class   whether the constructor needs the number of classes
+        predicts_mean          in regression: whether the prediction estimates the mean of y, so
+                               that the variance of the residuals is that of the noise
+        starts_at_zero         whether `init` is 0 for all targets and weights
+        default_learning_rate  the meaning of learning_rate="auto"; None: by the size of the data
     """
 
     name: str
@@ -44,68 +55,76 @@ class Loss(ABC):
     proven: bool = True
     independent: bool = True
     row_wise: bool = True
+    one_output_per_class: bool = False
+    predicts_mean: bool = False
+    starts_at_zero: bool = False
+    default_learning_rate: float | None = None
 
     @property
     def n_outputs(self) -> int:
-        """Raw scores a row."""
+        """Number of raw scores per row."""
         return 1
 
     @property
     def lipschitz(self) -> float | None:
-        """Smallest bound of the gradient's norm over all y and raw, None if there is none."""
+        """Smallest bound of the gradient's norm over all y and raw, None if it is unbounded."""
         return None
 
     @property
     def smoothness(self) -> float | None:
-        """Smallest Lipschitz constant of the gradient, None if there is none."""
+        """Smallest Lipschitz constant of the gradient, None if it does not have one."""
         return None
 
     @property
     def trust_radius(self) -> float:
-        """How far from where a Newton step begins its quadratic can be trusted. No step in a leaf
-        is longer but one that is alone, where the learning rate leaves no more than half of that.
-        Infinite where it is not known.
+        """Distance from its start within which the quadratic of a Newton step is a good model.
+
+        It bounds each of several Newton steps of a tree; a single step is not bounded, because the
+        learning rate takes at most half of it. Infinite where it is not known.
         """
         return math.inf
 
     @property
     def kernel_parameters(self) -> tuple[float, float]:
-        """What the native kernel needs beside y and raw; unused ones are 0."""
+        """Parameters of the native kernel; unused ones are 0."""
         return 0.0, 0.0
 
     def parameters(self) -> dict[str, float]:
-        """Return the constructor's arguments; `get_loss(name, **parameters)` is an equal loss."""
+        """Return the constructor's arguments: `get_loss(name, **parameters)` equals this loss."""
         return {name: float(value) for name, value in vars(self).items()}
 
-    def prepared(self, y: Floats, weight: Floats | None) -> Self:
-        """Return this loss for a chain on y: widths become lengths in units of y."""
+    def adapt(self, y: Floats, weight: Floats | None) -> Self:
+        """Return this loss for a chain on y, with widths in the unit of y."""
         return self
 
-    def tried(self, y: Floats, start: Floats, *, check: bool = True) -> Self:
-        """Return this loss after a trial on y near `start`; a built-in one needs none."""
+    def examine(self, y: Floats, start: Floats, *, check: bool = True) -> Self:
+        """Return this loss with properties learned from a trial on y near `start`.
+
+        With `check` the trial also rejects a wrong gradient. A built-in loss needs no trial.
+        """
         return self
 
-    def some(self, n_rows: int) -> slice | NDArray[np.intp]:
-        """Return rows that are enough to estimate a mean of."""
+    def representative_rows(self, n_rows: int) -> slice | NDArray[np.intp]:
+        """Return rows whose mean loss and gradient estimate those of all rows."""
         return slice(None)
 
     def is_residual(self, y: Floats) -> bool:
-        """Whether rows are best at raw = y, so that raw scores are in the unit of y."""
+        """Whether the loss of a row is lowest at raw = y, so that raw is in the unit of y."""
         return self.task == "regression" and self.link is IDENTITY
 
     def curvature(self, y: Floats, raw: Floats, length: float) -> Floats:
-        """Return |d²L/dz²| in the shape of raw; `length` is a small part of y's range."""
+        """Return |d²L/dz²| in the shape of raw; `length` is short beside the range of y."""
         return np.abs(self.hessian(y, raw))
 
     def check_target(self, y: Floats) -> None:
-        """Raise ValueError at the first row whose target is outside of the loss's domain."""
+        """Raise ValueError at the first row whose target is outside the domain of the loss."""
         self._require(np.isfinite(y), y, "a finite number")
         if self.task == "binary":
             self._require((y == 0) | (y == 1), y, "0 or 1")
 
-    def _require(self, good: NDArray[np.bool_], y: Floats, domain: str) -> None:
-        if not good.all():
-            row = int(np.argmin(good))
+    def _require(self, valid: NDArray[np.bool_], y: Floats, domain: str) -> None:
+        if not valid.all():
+            row = int(np.argmin(valid))
             raise ValueError(f"loss '{self.name}' needs {domain} as target, row {row} has {y[row]}")
 
     @abstractmethod
@@ -131,26 +150,25 @@ class Loss(ABC):
     def fill(
         self, y: Floats, raw: Floats, gradient: Floats, hessian: Floats | None, n_threads: int
     ) -> float:
-        """Fill gradient (and hessian, if given) at raw, all (n_outputs, n_rows).
+        """Fill gradient (and hessian unless None) at raw, all (n_outputs, n_rows).
 
-        Returns the largest absolute gradient, infinity if one is not finite; a raw score that is
-        not finite always makes it so.
+        Returns the largest absolute gradient; infinity if any gradient or raw score is not finite.
         """
         return _core.gradient(
             self.name, self.kernel_parameters, y, raw, gradient, hessian, n_threads
         )
 
     def slopes(self, y: Floats, raw: Floats, *, newton: bool) -> _core.Slopes | None:
-        """Return the loss as something that kernels evaluate where they need it.
+        """Return slopes that kernels compute at the rows they visit; None without a native kernel.
 
-        raw (n_outputs, n_rows) is read again at every step. None where there is no kernel.
+        raw (n_outputs, n_rows) is read again at every step.
         """
         return _core.Slopes(self.name, self.kernel_parameters, y, raw, newton)
 
     def stored_slopes(
         self, y: Floats, raw: Floats, gradient: Floats, hessian: Floats | None
     ) -> tuple[_core.Slopes, Refresh]:
-        """Return slopes that are kept in arrays, and what fills the arrays by `fill`."""
+        """Return slopes stored in arrays, and a function that fills the arrays."""
         slopes = _core.Slopes(self.name, self.kernel_parameters, y, raw, gradient, hessian)
         bound = self.smoothness if hessian is not None else 0.0
         if bound is not None:
@@ -163,34 +181,34 @@ class Loss(ABC):
 
     @abstractmethod
     def init(self, y: Floats, weight: Floats | None) -> Floats:
-        """Return a constant raw score to start from, (n_outputs,), always finite."""
+        """Return the constant raw score that a chain starts from, (n_outputs,), finite."""
 
     @property
     def link(self) -> LinkFunction:
-        """What turns raw scores into predictions: a location, a mean, or probabilities."""
+        """Function from raw scores to predictions: a location, a mean, or probabilities."""
         return IDENTITY
 
 
 @dataclass(frozen=True)
 class WidthLoss(Loss):
-    """A loss with a width, a number of spreads of y (`minimisers.spread`) or, with
-    `absolute=True`, a length in units of y. Then y in metres and in millimetres mean the same.
+    """A loss with a width in spreads of y (`minimisers.spread`), so that y in metres and in
+    millimetres give the same model, or, with `absolute=True`, in the unit of y.
     """
 
     absolute: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
         """Validate the width."""
-        object.__setattr__(self, "absolute", bool(self.absolute))  # a model file holds numbers
+        object.__setattr__(self, "absolute", bool(self.absolute))  # model files store numbers
         check_positive(self, **{self.width_name: getattr(self, self.width_name)})
 
     @property
     def width_name(self) -> str:
-        """Name of the parameter that is a width."""
+        """Name of the width parameter."""
         return "width"
 
-    def prepared(self, y: Floats, weight: Floats | None) -> Self:
-        """Return the loss with an absolute width: what was a number of spreads is a length."""
+    def adapt(self, y: Floats, weight: Floats | None) -> Self:
+        """Return the loss with its width in the unit of y."""
         if self.absolute:
             return self
         width = getattr(self, self.width_name) * spread(y, weight)
@@ -198,9 +216,9 @@ class WidthLoss(Loss):
 
 
 def check_positive(loss: Loss, **values: float) -> None:
-    """Raise ValueError for a parameter that is not a positive number within reason.
+    """Raise ValueError for a parameter outside [1e-100, 1e100].
 
-    The bounds keep its square and the square's inverse far from overflow.
+    The bounds keep its square and the inverse of its square far from overflow.
     """
     for name, value in values.items():
         if not (math.isfinite(value) and 1e-100 <= value <= 1e100):

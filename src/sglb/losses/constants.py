@@ -1,9 +1,9 @@
-"""The best constant score of any loss, found numerically.
+"""The best constant score of any loss, by numerical search.
 
     argmin over z of sum_i w_i L(z, y_i) / sum_i w_i
 
-A scan over quantiles of y and a few round numbers brackets the lowest valley, which may be one of
-several; inside the bracket the mean gradient has a root.
+A scan over quantiles of y and a few round numbers brackets the lowest of possibly several minima;
+inside the bracket the mean gradient has a root.
 """
 
 from collections.abc import Callable
@@ -16,27 +16,27 @@ from sglb.losses.base import Floats, Loss
 from sglb.losses.minimisers import quantile, spread
 
 LEVELS = (0.0, 0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98, 1.0)
-# For raw scores that are not in the unit of y: logarithms of it, log-odds.
+# For raw scores that are not in the unit of y: logarithms of y, log-odds.
 NUMBERS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 DOUBLINGS = 60
-ROUNDING = 1e-12  # relative, of a mean of losses
+ROUNDING = 1e-12  # relative error of a mean loss
 
 
 def best_constant(loss: Loss, y: Floats, weight: Floats | None) -> Floats:
     """Return the constant (n_outputs,) of the lowest mean loss.
 
-    Where there is none, because the loss falls towards infinity or is flat, the median of y in
+    Where it does not exist, because the loss falls towards infinity or is flat, the median of y in
     regression, else 0.
     """
-    if loss.n_outputs > 1:
-        return _several(loss, y, weight)
     with np.errstate(all="ignore"):
-        return np.array([_single(loss, y, weight)])
+        if loss.n_outputs > 1:
+            return _several_outputs(loss, y, weight)
+        return np.array([_single_output(loss, y, weight)])
 
 
-def _single(loss: Loss, y: Floats, weight: Floats | None) -> float:
+def _single_output(loss: Loss, y: Floats, weight: Floats | None) -> float:
     regression = loss.task == "regression"
-    middle = quantile(y, weight, 0.5) if regression else 0.0
+    median = quantile(y, weight, 0.5) if regression else 0.0
     length = spread(y, weight) if regression else 1.0
 
     def mean(method: Callable[[Floats, Floats], Floats], z: float) -> float:
@@ -54,8 +54,9 @@ def _single(loss: Loss, y: Floats, weight: Floats | None) -> float:
     lowest = mean_loss(best)
     if not np.isfinite(lowest):
         return 0.0
-    if min(mean_loss(low), mean_loss(high)) <= lowest + ROUNDING * abs(lowest):  # a plain
-        return middle if np.isfinite(mean_loss(middle)) else 0.0
+    is_flat = min(mean_loss(low), mean_loss(high)) <= lowest + ROUNDING * abs(lowest)
+    if is_flat:
+        return median if np.isfinite(mean_loss(median)) else 0.0
 
     def mean_gradient(z: float) -> float:
         return mean(loss.gradient, z)
@@ -64,19 +65,20 @@ def _single(loss: Loss, y: Floats, weight: Floats | None) -> float:
         root = float(brentq(mean_gradient, low, high, xtol=1e-12 * length, rtol=1e-13))
         if mean_loss(root) <= mean_loss(best):
             return root
-    found = minimize_scalar(mean_loss, bounds=(low, high), method="bounded")
-    return float(found.x) if found.fun <= mean_loss(best) else best
+    minimum = minimize_scalar(mean_loss, bounds=(low, high), method="bounded")
+    return float(minimum.x) if minimum.fun <= mean_loss(best) else best
 
 
 def _bracket(
     scanned: list[tuple[float, float]], mean_loss: Callable[[float], float], length: float
 ) -> tuple[float, float, float]:
-    """Return the best point and its neighbours, beyond the ends ever farther ones."""
-    values = [value for _, value in scanned]
-    at = int(np.argmin(values))
+    """Return the best point between two neighbours; beyond the scan, steps double until the loss
+    rises.
+    """
+    lowest = int(np.argmin([value for _, value in scanned]))
     ends = []
-    best, value = scanned[at]
-    for sign, neighbour in ((-1.0, at - 1), (1.0, at + 1)):
+    best, value = scanned[lowest]
+    for sign, neighbour in ((-1.0, lowest - 1), (1.0, lowest + 1)):
         if 0 <= neighbour < len(scanned):
             ends.append(scanned[neighbour][0])
             continue
@@ -90,30 +92,29 @@ def _bracket(
     return ends[0], best, ends[1]
 
 
-def _several(loss: Loss, y: Floats, weight: Floats | None) -> Floats:
-    """Return the best of the minima that are found from zero and from the median of y."""
+def _several_outputs(loss: Loss, y: Floats, weight: Floats | None) -> Floats:
+    """Return the best of the minima that descents from zero and from the median of y reach."""
     n_rows, n_outputs = len(y), loss.n_outputs
 
     def mean_loss(z: Floats) -> tuple[float, Floats]:
         raw = np.broadcast_to(z, (n_rows, n_outputs))
         value = sums.mean(loss.loss(y, raw), weight)
-        slope = np.array([sums.mean(one, weight) for one in loss.gradient(y, raw).T])
+        slope = np.array([sums.mean(output, weight) for output in loss.gradient(y, raw).T])
         if np.isfinite(value) and np.isfinite(slope).all():
             return value, slope
         return np.inf, np.zeros(n_outputs)
 
     starts = [np.zeros(n_outputs)]
     if loss.task == "regression":
-        middle = quantile(y, weight, 0.5)
-        starts += [middle * row for row in np.eye(n_outputs)] + [np.full(n_outputs, middle)]
+        median = quantile(y, weight, 0.5)
+        starts += [median * row for row in np.eye(n_outputs)] + [np.full(n_outputs, median)]
     best, lowest = starts[0], np.inf
-    with np.errstate(all="ignore"):
-        for start in starts:
-            value = mean_loss(start)[0]
-            if not np.isfinite(value):
-                continue
-            found = minimize(mean_loss, start, jac=True, method="L-BFGS-B")
-            at, value = (found.x, found.fun) if np.isfinite(found.fun) else (start, value)
-            if value < lowest:
-                best, lowest = at, value
+    for start in starts:
+        value = mean_loss(start)[0]
+        if not np.isfinite(value):
+            continue
+        minimum = minimize(mean_loss, start, jac=True, method="L-BFGS-B")
+        z, value = (minimum.x, minimum.fun) if np.isfinite(minimum.fun) else (start, value)
+        if value < lowest:
+            best, lowest = z, value
     return np.asarray(best, dtype=np.float64)

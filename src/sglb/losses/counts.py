@@ -24,11 +24,12 @@ class Poisson(Loss):
     Smoothness  no
     Start       log of the weighted mean, the minimiser; log(1 / (2 N)) when every y is 0
 
-    From z = 30 on, a mean of 1e13, exp(z) continues as the parabola with the same value, slope and
+    From z = 30 on, a mean of 1e13, exp(z) is replaced by the parabola of the same value, slope and
     curvature: L stays convex and bounded below, and nothing overflows.
     """
 
     name = "poisson"
+    predicts_mean = True
     limit: ClassVar[float] = 30.0
 
     def check_target(self, y: Floats) -> None:
@@ -48,5 +49,5 @@ class Poisson(Loss):
 
     @property
     def link(self) -> Link:
-        """exp(z), continued in a straight line (the gradient's) from the limit on."""
+        """exp(z), from the limit on its tangent: the gradient stays prediction - y."""
         return Link("exponential", self.limit)

@@ -1,7 +1,7 @@
-"""Links: raw scores to predictions, finite numbers at any score.
+"""Links: raw scores -> predictions, finite at any score.
 
-A `Link` is one that the core knows, so prediction applies it where the scores are made. A loss with
-a link of its own has a plain function instead.
+A `Link` has a native kernel, so that prediction applies it where the scores are computed. A user's
+link is a Python function.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 
 
 class LinkFunction(Protocol):
-    """Turns raw scores into predictions."""
+    """A function from raw scores to predictions."""
 
     def __call__(self, raw: Floats) -> Floats:
         """Return predictions in the shape of raw, (n_rows,) or (n_rows, n_outputs)."""
@@ -26,7 +26,7 @@ class LinkFunction(Protocol):
 
 @dataclass(frozen=True)
 class Link:
-    """A link of the core.
+    """A link with a native kernel.
 
     identity     z
     sigmoid      1 / (1 + exp(-z / parameter)), the probability of class 1
@@ -46,7 +46,7 @@ class Link:
     def columns(self, raw: Floats, n_columns: int) -> Floats:
         """Return predictions (n_rows, n_columns) of raw (n_outputs, n_rows).
 
-        One column an output, or two for a sigmoid: the probabilities of both classes.
+        One column per output, or two for a sigmoid: the probabilities of both classes.
         """
         out = np.empty((raw.shape[1], n_columns))
         _core.link(self.name, self.parameter, np.ascontiguousarray(raw), out, 1)
@@ -59,12 +59,12 @@ SOFTMAX = Link("softmax")
 
 
 def cross_entropy(y: Floats, raw: Floats) -> Floats:
-    """Minus the log-probability of class y, raw being log-odds (n_rows,) or (n_rows, n_classes)."""
+    """Return -log P(class y) of each row, raw being log-odds (n_rows,) or (n_rows, n_classes)."""
     out = np.empty(len(raw))
     _core.cross_entropy(y, np.ascontiguousarray(np.atleast_2d(raw.T)), out)
     return out
 
 
 def sigmoid(z: Floats) -> Floats:
-    """s(z) = 1 / (1 + exp(-z)). Clipped at 700, where s differs from 0 and 1 by 1e-304."""
+    """Return 1 / (1 + exp(-z)), clipped at 700, where it differs from 0 and 1 by 1e-304."""
     return 1.0 / (1.0 + exp(-np.clip(z, -700.0, 700.0)))

@@ -20,7 +20,7 @@ class Logistic(Loss):
     Hessian     s(z) (1 - s(z))
     Lipschitz   1
     Smoothness  1/4, at z = 0
-    Reach       2, the longest Newton step there is from z = 0
+    Trust radius  2, the longest Newton step from z = 0
     Start       log-odds, the minimiser; +-log(2 N) when a class is absent
     """
 
@@ -39,8 +39,10 @@ class Logistic(Loss):
 
     @property
     def trust_radius(self) -> float:
-        """|g| / h for z = 0. Of rows far from there h vanishes, and few rows of the other class,
-        which are rare where most z are negative, would send a leaf anywhere.
+        """|g| / h at z = 0.
+
+        h vanishes at rows with large |z|, so that a few rows of the other class could move a leaf
+        by any amount.
         """
         return 2.0
 

@@ -1,4 +1,4 @@
-"""Following a loss along lines: raw = base + t * direction, t up to 1e8 times the scale of y.
+"""A loss along lines: raw = base + t * direction, t up to 1e8 times the scale of y.
 
 Along a line a loss is a function of one number, whose derivative is gradient . direction. Shapes:
 m points t, n rows, k outputs.
@@ -12,27 +12,27 @@ import numpy as np
 from sglb.losses.base import Floats, Loss
 
 DECADES = 8
-GROWTH = 1.02  # a bound that still grows by 2 % over the last decade of t is none
+GROWTH = 1.02  # a maximum that still grows by 2 % over the last decade of t is not a bound
 EPSILON = np.finfo(np.float64).eps
-# Of a slope by finite differences, relative: its rounding, and how far the next simpler formula may
-# be from it (its own error is of the order of the square of that).
+# Relative tolerances of a slope by finite differences: its rounding error, and its distance from
+# the formula of second order (its own error is of the order of the square of that distance).
 PRECISION, STRAIGHT = 1e-5, 3e-3
-HALVINGS = 32  # of an interval when looking for jumps: down to 5e-11 of t
+HALVINGS = 32  # of an interval that may contain a jump: down to 5e-11 of t
 
 
 @dataclass(frozen=True)
 class Line:
-    """Where to go: one base a row, one direction, steps in units of scale."""
+    """A line of raw scores: a base for each row, a direction, steps in units of scale."""
 
     base: Floats  # (n, k)
     direction: Floats  # (k,), length 1
     scale: float
-    output: int | None  # number of the output that moves alone, if one does
+    output: int | None  # index of the output that changes, None if several change
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What one line showed; the fields are those of LossReport."""
+    """Properties of a loss along a line; the fields are those of LossReport."""
 
     gradient_error: float
     hessian_error: float | None
@@ -44,15 +44,15 @@ class Finding:
 
 @dataclass
 class Probe:
-    """Evaluates a loss that may fail in any way: failures become NaN and a note."""
+    """Evaluates a loss that may raise any exception: failures become NaN and a problem."""
 
     loss: Loss
     y: Floats  # (n,)
     problems: list[str] = field(default_factory=list)
 
     def note(self, topic: str, problem: str) -> None:
-        """Add a problem, the first one of its topic only."""
-        if not any(known.startswith(topic) for known in self.problems):
+        """Add a problem, unless there is one of its topic."""
+        if not any(problem.startswith(topic) for problem in self.problems):
             self.problems.append(f"{topic} {problem}")
 
     def __call__(self, method: str, line: Line, t: Floats) -> Floats:
@@ -72,39 +72,41 @@ class Probe:
 
 
 def lines(loss: Loss, y: Floats) -> list[Line]:
-    """Lines through 0 and, for one output, through y, where losses of a residual have kinks."""
+    """Return lines through 0 and, for one output, through y, where losses of a residual may have
+    kinks.
+    """
     n, k = len(y), loss.n_outputs
     if k == 1:
         low, high = np.quantile(y, [0.1, 0.9])
         scale = float(high - low) or float(np.abs(y).max()) or 1.0
         return [Line(base, np.ones(1), scale, 0) for base in (np.zeros((n, 1)), y[:, None])]
-    # The first few outputs alone and against their neighbours, then directions at random; bases
-    # far from one another, so that some rows are decided and some are not.
+    # The first few outputs alone and against their neighbours, then random directions; bases far
+    # from one another, so that the class is clear in some rows and open in others.
     generator = np.random.default_rng(0)
-    unit = np.eye(k)[:8]
-    slanted = np.concatenate([unit[1:] - unit[:-1], generator.normal(size=(4, k))])
-    slanted /= np.linalg.norm(slanted, axis=1, keepdims=True)
-    straight = [Line(np.zeros((n, k)), d, 1.0, j) for j, d in enumerate(unit)]
-    return straight + [Line(generator.normal(0.0, 4.0, (n, k)), d, 1.0, None) for d in slanted]
+    axes = np.eye(k)[:8]
+    oblique = np.concatenate([axes[1:] - axes[:-1], generator.normal(size=(4, k))])
+    oblique /= np.linalg.norm(oblique, axis=1, keepdims=True)
+    parallel = [Line(np.zeros((n, k)), d, 1.0, j) for j, d in enumerate(axes)]
+    return parallel + [Line(generator.normal(0.0, 4.0, (n, k)), d, 1.0, None) for d in oblique]
 
 
 def follow(probe: Probe, line: Line) -> Finding:
-    """Everything that is asked of one line."""
+    """Return the properties of the loss along a line."""
     positive = line.scale * np.logspace(-3, DECADES, 12 * (DECADES + 3) + 1)
-    # Not quite symmetric, so that halving an interval does not hit 0, where kinks like to sit.
+    # Not quite symmetric, so that halving an interval does not hit 0, where kinks are likely.
     grid = np.concatenate([-0.997 * positive[::-1], positive])
     t = _for_rows(grid, probe)
     value, gradient = probe("loss", line, t), probe("gradient", line, t)
     finite = np.isfinite(value).all(axis=1) & np.isfinite(gradient).all(axis=(1, 2))
-    reach = float(np.abs(grid[~finite]).min(initial=np.inf))
-    if np.isfinite(reach) and finite.any():
-        probe.note("loss or gradient", f"not finite from about |raw| = {reach:.3g} on")
-    kept = np.abs(grid) < reach
-    grid, value, gradient = grid[kept], value[kept], gradient[kept]
+    limit = float(np.abs(grid[~finite]).min(initial=np.inf))
+    if np.isfinite(limit) and finite.any():
+        probe.note("loss or gradient", f"not finite from about |raw| = {limit:.3g} on")
+    inside = np.abs(grid) < limit
+    grid, value, gradient = grid[inside], value[inside], gradient[inside]
     has_hessian = probe.loss.has_hessian and line.output is not None
     gradient_error = _difference(probe, line, "loss", "gradient")
     hessian_error = _difference(probe, line, "gradient", "hessian") if has_hessian else None
-    if len(grid) < 4:  # it fails nearly everywhere: nothing to follow
+    if len(grid) < 4:  # not finite nearly everywhere
         return Finding(gradient_error, hessian_error, None, None, False, False)
     return Finding(
         gradient_error,
@@ -121,8 +123,8 @@ def _for_rows(t: Floats, probe: Probe) -> Floats:
 
 
 class Differences(NamedTuple):
-    """A derivative beside finite differences, (m, n) each: where, what was stated, the nearest
-    slope of the function, and their relative distance (NaN where neither is known).
+    """A derivative and finite differences, (m, n) each: position, derivative as stated, nearest
+    finite difference, and their relative distance (NaN where it is not known).
     """
 
     t: Floats
@@ -135,45 +137,45 @@ def differences(probe: Probe, line: Line, function: str, derivative: str) -> Dif
     """Compare a derivative with finite differences of a function along a line.
 
     Central differences of fourth order; of seven step lengths, the one that agrees best counts at
-    each point; a wrong derivative agrees with none. Long steps do not count where the function
-    bends, short ones where they drown in rounding; where none is left the point is unknown.
+    each point; a wrong derivative agrees with none. Long steps do not count where the function is
+    curved, short ones where rounding dominates; where none is left, the distance is not known.
     """
     points = line.scale * np.logspace(-2, 1, 13) * 0.73
     t = _for_rows(np.concatenate([-0.91 * points, points]), probe)
 
-    def along(method: str, at: Floats) -> Floats:
-        result = probe(method, line, at)
+    def along(method: str, t: Floats) -> Floats:
+        result = probe(method, line, t)
         if method == "loss":
             return result
-        # Second derivatives of several outputs are given as a diagonal: no other line has one.
+        # A hessian is the diagonal only, so that it is known along lines of one output.
         return result[..., line.output] if method == "hessian" else result @ line.direction
 
     with np.errstate(all="ignore"):
         exact = along(derivative, t)
-        # Tails that are next to nothing beside the typical slope do not matter.
+        # Slopes far below the typical one do not matter.
         floor = 1e-9 * np.nanmedian(np.abs(exact)) if np.isfinite(exact).any() else 0.0
         error, nearest = np.full(t.shape, np.inf), np.full(t.shape, np.nan)
         for step in line.scale * np.logspace(-8, -2, 7):
-            values = [along(function, t + way * step) for way in (1.0, -1.0, 2.0, -2.0)]
+            values = [along(function, t + times * step) for times in (1.0, -1.0, 2.0, -2.0)]
             simple = (values[0] - values[1]) / (2.0 * step)
             slope = (4.0 * simple - (values[2] - values[3]) / (4.0 * step)) / 3.0
             size = np.maximum(np.maximum(np.abs(slope), np.abs(exact)), floor)
             rounding = 4.0 * EPSILON * np.max(np.abs(values), axis=0) / step
             distance = np.where(size > 0.0, np.abs(slope - exact) / size, 0.0)
-            good = (rounding <= PRECISION * size) & (np.abs(slope - simple) <= STRAIGHT * size)
-            closer = (distance < error) & (good | (slope == exact))
+            precise = (rounding <= PRECISION * size) & (np.abs(slope - simple) <= STRAIGHT * size)
+            closer = (distance < error) & (precise | (slope == exact))
             error, nearest = np.where(closer, distance, error), np.where(closer, slope, nearest)
     return Differences(t, exact, nearest, np.where(np.isfinite(error), error, np.nan))
 
 
 def _difference(probe: Probe, line: Line, function: str, derivative: str) -> float:
-    """Largest relative difference between a derivative and finite differences of a function."""
+    """Return the largest relative difference between a derivative and finite differences."""
     error = differences(probe, line, function, derivative).error
     return float(np.nanmax(error)) if np.isfinite(error).any() else np.nan
 
 
 def _bound(t: Floats, size: Floats) -> float | None:
-    """Largest size, None if it still grows over the last decade of t."""
+    """Return the largest size, None if it still grows over the last decade of t."""
     inner = size[np.abs(t) <= np.abs(t).max() / 10.0]
     if not len(inner) or size.max() > GROWTH * inner.max():
         return None
@@ -181,7 +183,7 @@ def _bound(t: Floats, size: Floats) -> float | None:
 
 
 def _smoothness(probe: Probe, line: Line, grid: Floats, gradient: Floats) -> float | None:
-    """Steepest slope of the gradient, None if it grows outwards or towards some point.
+    """Return the steepest slope of the gradient, None if it grows outwards or towards a point.
 
     Each interval of the grid is halved again and again, keeping the steeper half. In the end the
     slope of a differentiable gradient is constant; that of a jump doubles each time.
@@ -203,16 +205,16 @@ def _smoothness(probe: Probe, line: Line, grid: Floats, gradient: Floats) -> flo
         at_low = np.where(go_left[..., None], at_low, at_center)
         at_high = np.where(go_left[..., None], at_center, at_high)
         slopes.append(np.maximum(left, right) / (high - low))
-    # Grown 16-fold in the last 12 halvings (a jump: 4096-fold), and more than rounding can feign.
+    # The slope grew 16-fold in the last 12 halvings (a jump: 4096-fold), by more than rounding.
     rounding = 1e-9 * np.abs(gradient).max()
     jumps = (slopes[-1] > 16.0 * slopes[-13]) & (slopes[-1] * (high - low) > rounding)
     if jumps.any():
         interval, row = np.argwhere(jumps)[0]
         raw = line.base[row] + low[interval, row] * line.direction
-        place = ", ".join(f"{z:.3g}" for z in raw)
+        position = ", ".join(f"{z:.3g}" for z in raw)
         probe.note(
             "the gradient",
-            f"jumps (or is infinitely steep) at raw = {place}, y = {probe.y[row]:.3g}",
+            f"jumps (or is infinitely steep) at raw = {position}, y = {probe.y[row]:.3g}",
         )
         return None
     # Later slopes are no steeper, only noisier.

@@ -29,17 +29,17 @@ LOSSES: dict[str, type[Loss]] = {
 def get_loss(spec: object, *, n_classes: int | None = None, **parameters: float) -> Loss:
     """Turn a name, a Loss, or any object with `loss` and `gradient` methods into a Loss.
 
-    `n_classes` is the number of classes of a classification problem, None in regression; only
-    "softmax" and users' losses take note of it. `parameters` go with a name:
+    `n_classes` is the number of classes of a classification problem, None in regression; it
+    matters to "softmax" and users' losses only. `parameters` go with a name:
     `get_loss("quantile", level=0.9)`.
     """
     if isinstance(spec, str):
         if spec not in LOSSES:
             raise ValueError(f"unknown loss {spec!r}; known are {', '.join(LOSSES)}")
-        if spec == "softmax":
+        if LOSSES[spec].one_output_per_class:
             if n_classes is None:
-                raise ValueError("loss 'softmax' needs n_classes, the number of classes")
-            return Softmax(max(n_classes, 2))
+                raise ValueError(f"loss {spec!r} needs n_classes, the number of classes")
+            parameters["n_classes"] = max(n_classes, 2)
         return LOSSES[spec](**parameters)
     if parameters:
         raise ValueError(f"parameters {sorted(parameters)} go with the name of a loss only")

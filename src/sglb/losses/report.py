@@ -1,8 +1,8 @@
-"""Is this a good loss, and what does theory promise for it?
+"""Validate a user's loss, and report what the theory guarantees for it.
 
 Where a loss is Lipschitz continuous, smooth and bounded below, the law of the chain converges to
-exp(-beta * regularised mean loss), however many valleys the loss has (the paper's convergence
-theorem). Whether it is, is not proved here but looked at: see `probe.py`.
+exp(-beta * regularised mean loss), however many minima the loss has (the paper's convergence
+theorem). These conditions are measured along lines (`probe.py`), not proved.
 """
 
 import warnings
@@ -14,29 +14,29 @@ from sglb.losses import trial
 from sglb.losses.base import Floats, Loss
 from sglb.losses.minimisers import quantile, spread
 from sglb.losses.probe import Finding, Probe, follow, lines
-from sglb.losses.registry import get_loss
+from sglb.losses.registry import LOSSES, get_loss
 
-TOLERANCE = 1e-4  # of a derivative against finite differences; exact ones come within 2e-5
+TOLERANCE = 1e-4  # of a derivative against finite differences; correct ones are within 2e-5
 N_ROWS = 32
 
 
 @dataclass(frozen=True)
 class LossReport:
-    """What `check_loss` found. `print` it.
+    """The result of `check_loss`; it prints as a table.
 
     Where rows are not `independent` only the gradient of their sum can be checked: `lipschitz`,
-    `smoothness`, `bounded_below` and `convex`, properties of the loss of one row, are None.
+    `smoothness`, `bounded_below` and `convex`, properties of the loss of a single row, are None.
     """
 
     name: str
-    independent: bool  # whether the numbers of a row depend on nothing but its own y and raw
+    independent: bool  # whether loss and gradient of a row depend only on its own y and raw
     gradient_error: float  # largest relative difference to finite differences of the loss
-    hessian_error: float | None  # the same for the second derivative, None if there is none
-    lipschitz: float | None  # largest norm of the gradient seen, None if it keeps growing
-    smoothness: float | None  # steepest change of the gradient seen, None if it keeps growing
-    bounded_below: bool | None
-    convex: bool | None  # no violation seen
-    problems: tuple[str, ...]  # what went wrong, in words
+    hessian_error: float | None = None  # the same for the hessian, None without one
+    lipschitz: float | None = None  # largest norm of the gradient seen, None if growing
+    smoothness: float | None = None  # steepest change of the gradient seen, None if growing
+    bounded_below: bool | None = None
+    convex: bool | None = None  # no violation seen
+    problems: tuple[str, ...] = ()  # what went wrong, in words
 
     @property
     def gradient_matches(self) -> bool:
@@ -45,51 +45,52 @@ class LossReport:
 
     @property
     def hessian_matches(self) -> bool | None:
-        """Whether the second derivative is that of the loss, None if there is none."""
+        """Whether the second derivative is that of the loss, None without a hessian."""
         return None if self.hessian_error is None else self.hessian_error <= TOLERANCE
 
     @property
     def guaranteed(self) -> bool:
-        """Whether the loss looks as the convergence theorem of SGLB demands."""
+        """Whether the loss seems to satisfy the conditions of SGLB's convergence theorem."""
         bounded = self.lipschitz is not None and self.smoothness is not None
         return self.gradient_matches and bounded and bool(self.bounded_below)
 
     @property
     def conclusion(self) -> str:
-        """What follows for the guarantees."""
+        """A sentence on what the theory guarantees for this loss."""
         if np.isnan(self.gradient_error):
             return "The loss could not be evaluated."
         if not self.gradient_matches:
-            return (
-                "The gradient is not that of the loss: nothing can be promised. Correct it first."
-            )
+            return "The gradient is not that of the loss: nothing is guaranteed. Correct it first."
         if not self.independent:
             return (
-                "Rows belong together: the gradient is that of the sum of the loss over all rows."
-                " Bounds, smoothness and convexity, which the convergence theorem asks for, cannot"
-                " be checked, nor can a chain be run on some of the rows."
+                "Rows depend on one another: the gradient is that of the sum of the loss over all"
+                " rows. Bounds, smoothness and convexity, which the convergence theorem asks for,"
+                " cannot be checked, and a chain cannot be run on some of the rows."
             )
         if not self.bounded_below:
-            return "The loss has no lower bound: there is no optimum, and a chain may run away."
+            return "The loss has no lower bound: there is no optimum, and a chain may diverge."
         if not self.guaranteed:
-            return self._excuse()
-        promise = (
+            return self._missing_conditions()
+        guarantee = (
             "SGLB converges to its stationary law, hence to the global optimum as temperature and "
             "shrink_rate go to 0"
         )
         if self.convex:
-            return f"{promise}. The loss looks convex, so plain boosting gets there too."
-        return f"{promise}; plain boosting may stop in a local optimum, as the loss is not convex."
+            return f"{guarantee}. The loss looks convex, so plain boosting gets there too."
+        return (
+            f"{guarantee}; plain boosting may stop in a local optimum, because the loss is not"
+            " convex."
+        )
 
-    def _excuse(self) -> str:
-        lacks = []
+    def _missing_conditions(self) -> str:
+        conditions = []
         if self.lipschitz is None:
-            lacks.append("a bounded gradient")
+            conditions.append("a bounded gradient")
         if self.smoothness is None:
-            lacks.append("a gradient whose slope is bounded")
-        text = f"SGLB's convergence theorem asks for {' and '.join(lacks)}: not covered."
+            conditions.append("a gradient whose slope is bounded")
+        text = f"SGLB's convergence theorem asks for {' and '.join(conditions)}: not covered."
         if self.smoothness is None:
-            return f"{text} A chain may still work, without a promise."
+            return f"{text} A chain may still work, without a guarantee."
         return (
             f"{text} A chain with gradient leaves is stable while learning_rate * "
             f"({self.smoothness:.4g} + shrink_rate) < 2."
@@ -112,9 +113,9 @@ class LossReport:
             ]
         words = {None: "none", True: "yes", False: "no"}
         table = [
-            f"  {what:24}{'?' if failed else words[answer]:6}"
+            f"  {label:24}{'?' if failed else words[holds]:6}"
             + ("" if failed or number is None else f"{unit} {number:.4g}")
-            for what, answer, unit, number in rows
+            for label, holds, unit, number in rows
         ]
         notes = [f"  note: {problem}" for problem in self.problems]
         return "\n".join(
@@ -125,65 +126,54 @@ class LossReport:
 def check_loss(loss: object, y: Floats) -> LossReport:
     """Examine a loss (a name, a Loss or any object with `loss` and `gradient`) at targets y.
 
-    First it looks whether the numbers of a row change with the rows that come with it. If they do
-    not, up to 32 rows are drawn from y, in equal steps of its order, and followed far in both
-    directions. If they do, or the loss can be evaluated on all of y only, the gradient of the sum
-    over all rows is compared along random directions. Raises TypeError for an object that is not a
-    loss and ValueError for targets outside its domain; whatever else is wrong with the loss is in
-    the report.
+    If loss and gradient of a row do not depend on other rows, up to 32 quantiles of y are followed
+    far in both directions. If they do, or if the loss can be evaluated on all of y only, the
+    gradient of the sum over all rows is compared with differences along random directions. Raises
+    TypeError for an object that is not a loss and ValueError for targets outside its domain; all
+    other faults of the loss are in the report.
     """
     y = np.array(y, dtype=np.float64).reshape(-1)
     if not len(y):
         raise ValueError("check_loss needs at least one target")
-    classes = int(np.nanmax(y)) + 1 if isinstance(loss, str) and loss == "softmax" else None
-    loss = get_loss(loss, n_classes=classes)
+    per_class = isinstance(loss, str) and loss in LOSSES and LOSSES[loss].one_output_per_class
+    loss = get_loss(loss, n_classes=int(np.nanmax(y)) + 1 if per_class else None)
     loss.check_target(y)
-    loss = loss.prepared(y, None)
+    loss = loss.adapt(y, None)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         start = np.full(loss.n_outputs, quantile(y, None, 0.5))
         if not trial.independent_rows(loss, y, start, spread(y, None)):
-            return _coupled(loss, y, start)
-        chosen = np.sort(y)[np.linspace(0, len(y) - 1, min(N_ROWS, len(y))).astype(int)]
-        probe = Probe(loss, chosen)
-        findings = [follow(probe, line) for line in lines(loss, chosen)]
-    return _summary(probe, findings)
+            return _report_of_sum(loss, y, start)
+        targets = np.sort(y)[np.linspace(0, len(y) - 1, min(N_ROWS, len(y))).astype(int)]
+        probe = Probe(loss, targets)
+        findings = [follow(probe, line) for line in lines(loss, targets)]
+    return _report_of_lines(probe, findings)
 
 
-def _coupled(loss: Loss, y: Floats, start: Floats) -> LossReport:
-    """Report of a loss whose rows belong together."""
-    error, problems = np.nan, []
+def _report_of_sum(loss: Loss, y: Floats, start: Floats) -> LossReport:
+    """Report on a loss whose rows depend on one another."""
+    error, problems = np.nan, tuple[str, ...]()
     try:
         exact, slope = trial.directional(loss, y, start, spread(y, None))
         size = np.maximum(np.abs(exact), np.abs(slope)).max()
         error = float(np.max(np.abs(exact - slope)) / size) if size > 0.0 else 0.0
     except Exception as failure:
-        problems = [f"failed on {len(y)} rows: {type(failure).__name__}: {failure}"]
-    return LossReport(
-        name=loss.name,
-        independent=False,
-        gradient_error=error,
-        hessian_error=None,
-        lipschitz=None,
-        smoothness=None,
-        bounded_below=None,
-        convex=None,
-        problems=tuple(problems),
-    )
+        problems = (f"failed on {len(y)} rows: {type(failure).__name__}: {failure}",)
+    return LossReport(loss.name, independent=False, gradient_error=error, problems=problems)
 
 
-def _summary(probe: Probe, findings: list[Finding]) -> LossReport:
-    """The worst of all lines."""
-    hessian_errors = [one.hessian_error for one in findings if one.hessian_error is not None]
+def _report_of_lines(probe: Probe, findings: list[Finding]) -> LossReport:
+    """Report on the worst of all lines."""
+    hessian_errors = [line.hessian_error for line in findings if line.hessian_error is not None]
     return LossReport(
         name=probe.loss.name,
         independent=True,
-        gradient_error=float(np.max([one.gradient_error for one in findings])),
+        gradient_error=float(np.max([line.gradient_error for line in findings])),
         hessian_error=float(np.max(hessian_errors)) if hessian_errors else None,
-        lipschitz=_largest([one.lipschitz for one in findings]),
-        smoothness=_largest([one.smoothness for one in findings]),
-        bounded_below=all(one.bounded_below for one in findings),
-        convex=all(one.convex for one in findings),
+        lipschitz=_largest([line.lipschitz for line in findings]),
+        smoothness=_largest([line.smoothness for line in findings]),
+        bounded_below=all(line.bounded_below for line in findings),
+        convex=all(line.convex for line in findings),
         problems=tuple(probe.problems),
     )
 

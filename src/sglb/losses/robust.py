@@ -1,7 +1,7 @@
-"""Losses of a residual r = z - y that care less about large ones than its square does.
+"""Losses of a residual r = z - y that grow more slowly than its square.
 
-`absolute` and `huber` grow linearly and are convex; `cauchy` grows like a logarithm, `welsch` not
-at all, so both ignore outliers and are not convex. All are r² times a constant near 0.
+`absolute` and `huber` grow linearly and are convex; `cauchy` grows like a logarithm, `welsch` is
+bounded, so both ignore outliers and are not convex. All are proportional to r² near 0.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from sglb.losses.quantile import SMALL_WIDTH
 
 @dataclass(frozen=True)
 class _Robust(WidthLoss):
-    """All start from the weighted median, which no minority of outliers can move far."""
+    """A loss that starts at the weighted median, which a minority of outliers cannot move far."""
 
     def init(self, y: Floats, weight: Floats | None) -> Floats:
         """Weighted median."""
@@ -116,7 +116,8 @@ class Huber(_Robust):
 
 @dataclass(frozen=True)
 class _Redescending(_Robust):
-    """A loss of t = r / scale that turns from rows far away: its gradient falls beyond some t.
+    """A loss of t = r / scale whose gradient falls again beyond some t, so that it ignores
+    outliers.
 
     The scale is in spreads of y unless `absolute`.
     """
@@ -172,7 +173,7 @@ class Cauchy(_Redescending):
 
 @dataclass(frozen=True)
 class Welsch(_Redescending):
-    """Welsch loss (also Leclerc's, correntropy): a bounded price for any residual.
+    """Welsch loss (also Leclerc's, correntropy): bounded, whatever the residual.
 
     Domain      y any number
     Formula     L = scale² / 2 (1 - exp(-t²)), t = r / scale

@@ -13,7 +13,7 @@ from sglb.losses.minimisers import class_weights
 
 @dataclass(frozen=True)
 class Softmax(Loss):
-    """Cross-entropy: minus the log-probability of the class, one raw score a class.
+    """Cross-entropy: minus the log-probability of the class, one raw score per class.
 
     Domain      y in {0, ..., n_classes - 1}
     Formula     L = log(sum over k of exp(z_k)) - z_y
@@ -29,6 +29,7 @@ class Softmax(Loss):
 
     name = "softmax"
     task = "multiclass"
+    one_output_per_class = True
 
     def __post_init__(self) -> None:
         if self.n_classes != int(self.n_classes) or self.n_classes < 2:
@@ -39,7 +40,7 @@ class Softmax(Loss):
 
     @property
     def n_outputs(self) -> int:
-        """One raw score a class."""
+        """One raw score per class."""
         return self.n_classes
 
     @property
@@ -53,10 +54,10 @@ class Softmax(Loss):
         return 0.5
 
     def check_target(self, y: Floats) -> None:
-        """Raise ValueError at the first target that is not the number of a class."""
+        """Raise ValueError at the first target that is not the index of a class."""
         super().check_target(y)
-        good = (y >= 0) & (y < self.n_classes) & (y == np.floor(y))
-        self._require(good, y, f"a whole number in 0..{self.n_classes - 1}")
+        valid = (y >= 0) & (y < self.n_classes) & (y == np.floor(y))
+        self._require(valid, y, f"a whole number in 0..{self.n_classes - 1}")
 
     def loss(self, y: Floats, raw: Floats) -> Floats:
         """log(sum over k of exp(z_k)) - z_y."""

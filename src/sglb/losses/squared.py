@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sglb import sums
 from sglb.losses.base import Floats, Loss
-from sglb.losses.minimisers import mean
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,7 @@ class Squared(Loss):
     """
 
     name = "squared"
+    predicts_mean = True
 
     @property
     def smoothness(self) -> float:
@@ -35,4 +36,4 @@ class Squared(Loss):
 
     def init(self, y: Floats, weight: Floats | None) -> Floats:
         """Weighted mean."""
-        return np.array([mean(y, weight)])
+        return np.array([sums.mean(y, weight)])

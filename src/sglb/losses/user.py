@@ -1,7 +1,7 @@
-"""A user's own loss on the same path as the built-in ones.
+"""A user's loss behind the interface of the built-in ones.
 
-The user's methods see plain NumPy arrays in the users' layout, views of the chain's own memory
-that cannot be written to. What comes back is checked, then copied once into the chain's arrays.
+The user's methods get NumPy arrays in the users' layout, read-only views of the chain's memory.
+Their results are validated, then copied once into the chain's arrays.
 """
 
 from copy import copy
@@ -15,17 +15,19 @@ from sglb import _core, sums
 from sglb.errors import NonFiniteGradient
 from sglb.losses import trial
 from sglb.losses.base import Floats, Loss, Refresh, Task
-from sglb.losses.blocks import Rows, blocks_of, compute_each, sample_rows
+from sglb.losses.blocks import Rows, blocks_of, compute_each, sample_rows, take_weight
 from sglb.losses.constants import best_constant
 from sglb.losses.links import IDENTITY, SIGMOID, SOFTMAX, LinkFunction
 from sglb.losses.minimisers import quantile, spread
+from sglb.losses.shapes import user_shape
 
 REQUIRED = ("loss", "gradient")
 PROBED_ROWS = 64
-# A length of raw scores is short enough when half of it has at least this much of the slope.
+# A length of raw scores is short enough when the mean slope over half of it is at least this
+# share of the mean slope over the whole.
 STRAIGHT = 0.8
 HALVINGS = 60
-TINY = 1e-9  # what rounding may add to a probability
+TINY = 1e-9  # rounding error allowed in a probability
 
 
 class UserLoss(Loss):
@@ -35,16 +37,16 @@ class UserLoss(Loss):
     Optional:
 
         hessian(y, raw)      second derivative, like raw and never negative: allows Newton steps
-        derivatives(y, raw)  (gradient, hessian) in one go, where they share work
+        derivatives(y, raw)  (gradient, hessian) in one call, where they share work
         init(y, weight)      constant to start from, one number or (n_outputs,); default the best
-                             constant, found numerically
+                             constant, by numerical search
         link(raw)            prediction; default the raw score itself in regression, its sigmoid or
                              softmax for classes (so probabilities are right for log-losses only)
         n_outputs            default 1
-        convex               default: whether it looks so on a few rows of y
-        row_wise             True promises that a row's numbers depend on nothing but its own y and
-                             raw: many rows then come in blocks, which is faster, and several
-                             threads call at a time; default False, all rows together
+        convex               default: whether it looks convex on a few rows of y
+        row_wise             True promises that loss and gradient of a row depend only on its own y
+                             and raw: the methods are then called with blocks of rows, which is
+                             faster, by several threads at a time; default False, all rows at once
         name                 default the name of its class
     """
 
@@ -63,12 +65,10 @@ class UserLoss(Loss):
         self.name = str(getattr(user, "name", type(user).__name__))
         self.task = _task(n_classes)
         self.convex = bool(getattr(user, "convex", False))
-        self.independent = bool(getattr(user, "row_wise", False))
-        self.has_hessian = any(
-            callable(getattr(user, name, None)) for name in ("hessian", "derivatives")
-        )
         self.row_wise = bool(getattr(user, "row_wise", False))
-        self._kept_its_promise = False
+        self.independent = self.row_wise  # until `adapt` has seen rows
+        self.has_hessian = self._has("hessian") or self._has("derivatives")
+        self._row_wise_confirmed = False
         self._n_outputs = int(getattr(user, "n_outputs", 1))
         if self._n_outputs < 1:
             raise ValueError(f"n_outputs of loss '{self.name}' must be >= 1")
@@ -78,15 +78,15 @@ class UserLoss(Loss):
 
     @property
     def n_outputs(self) -> int:
-        """As the object says, else 1."""
+        """`n_outputs` of the user's object, else 1."""
         return self._n_outputs
 
     def parameters(self) -> dict[str, float]:
-        """Nothing: a user's loss is not stored."""
+        """Return nothing, because a user's loss is not stored."""
         return {}
 
     def check_target(self, y: Floats) -> None:
-        """Accept any finite numbers; what they mean is the user's business."""
+        """Accept all finite numbers: the domain of a user's loss is not known."""
         self._require(np.isfinite(y), y, "a finite number")
 
     def loss(self, y: Floats, raw: Floats) -> Floats:
@@ -101,17 +101,19 @@ class UserLoss(Loss):
         """Return the user's second derivative."""
         if not self.has_hessian:
             raise TypeError(f"loss '{self.name}' has no method hessian")
-        if not callable(getattr(self.user, "hessian", None)):
-            return self._both(y, raw)[1]
+        if not self._has("hessian"):
+            return self._derivatives(y, raw)[1]
         return self._call("hessian", y, raw, np.shape(raw))
+
+    def _has(self, method: str) -> bool:
+        return callable(getattr(self.user, method, None))
 
     def _call(self, method: str, y: Floats, raw: Floats, shape: tuple[int, ...]) -> Floats:
         result = getattr(self.user, method)(_read_only(y), _read_only(raw))
-        return self._checked(method, result, shape)
+        return self._validate(method, result, shape)
 
-    def _both(self, y: Floats, raw: Floats) -> tuple[Floats, Floats]:
-        """Gradient and second derivative."""
-        if not callable(getattr(self.user, "derivatives", None)):
+    def _derivatives(self, y: Floats, raw: Floats) -> tuple[Floats, Floats]:
+        if not self._has("derivatives"):
             return self.gradient(y, raw), self.hessian(y, raw)
         result = self.user.derivatives(_read_only(y), _read_only(raw))
         if not isinstance(result, tuple | list) or len(result) != 2:
@@ -119,10 +121,13 @@ class UserLoss(Loss):
                 f"derivatives(y, raw) of loss '{self.name}' must return (gradient, hessian), "
                 f"got {type(result).__name__}"
             )
-        gradient, hessian = (self._checked("derivatives", one, np.shape(raw)) for one in result)
-        return gradient, hessian
+        gradient, hessian = result
+        return (
+            self._validate("derivatives", gradient, np.shape(raw)),
+            self._validate("derivatives", hessian, np.shape(raw)),
+        )
 
-    def _checked(self, method: str, result: Any, shape: tuple[int, ...]) -> Floats:
+    def _validate(self, method: str, result: Any, shape: tuple[int, ...]) -> Floats:
         array = np.asarray(result)
         if array.dtype.kind not in "fiub":
             raise TypeError(
@@ -137,19 +142,19 @@ class UserLoss(Loss):
         return array.astype(np.float64, copy=False)
 
     def slopes(self, y: Floats, raw: Floats, *, newton: bool) -> None:
-        """Python cannot be called from within a kernel: gradients are stored."""
+        """Return None, because kernels cannot call Python: gradients are stored."""
         return
 
     def stored_slopes(
         self, y: Floats, raw: Floats, gradient: Floats, hessian: Floats | None
     ) -> tuple[_core.Slopes, Refresh]:
-        """Return slopes in arrays that the user's methods fill."""
+        """Return slopes stored in arrays, and the function by which the user fills them."""
         return _core.Slopes(gradient, hessian), partial(self._fill, y, raw, gradient, hessian)
 
     def fill(
         self, y: Floats, raw: Floats, gradient: Floats, hessian: Floats | None, n_threads: int
     ) -> float:
-        """Fill gradient (and hessian) by the user's methods; reject numbers that are not finite."""
+        """Fill gradient (and hessian) by the user's methods; reject values that are not finite."""
         return self._fill(y, raw, gradient, hessian, n_threads)[0]
 
     def _fill(
@@ -159,49 +164,49 @@ class UserLoss(Loss):
 
         def compute(rows: slice) -> tuple[float, float, float]:
             """Fill a block; return its largest |gradient|, smallest and largest hessian."""
-            seen = raw[0, rows] if len(raw) == 1 else raw[:, rows].T
-            # Transposed, (n_rows, n_outputs) is the chain's layout; (n_rows,) spreads over
+            block = user_shape(raw[:, rows])
+            # Transposed, (n_rows, n_outputs) is the chain's layout; (n_rows,) broadcasts to
             # (1, n_rows).
             if hessian is None:
-                first = self.gradient(y[rows], seen)
+                first = self.gradient(y[rows], block)
                 np.copyto(gradient[:, rows], first.T)
-                return _largest(first), 0.0, 0.0
-            first, second = self._both(y[rows], seen)
+                return _largest_absolute(first), 0.0, 0.0
+            first, second = self._derivatives(y[rows], block)
             np.copyto(gradient[:, rows], first.T)
             np.copyto(hessian[:, rows], second.T)
-            return _largest(first), float(second.min()), float(second.max())
+            return _largest_absolute(first), float(second.min()), float(second.max())
 
         if not len(y):
             return 0.0, 0.0
-        if self.row_wise and not self._kept_its_promise:
-            self._check_rows(y, raw[0] if len(raw) == 1 else raw.T)
+        if self.row_wise and not self._row_wise_confirmed:
+            self._check_row_wise(y, user_shape(raw))
         largest, smallest_hessian, largest_hessian = np.array(
             compute_each(compute, blocks_of(len(y), whole=not self.row_wise), n_threads)
         ).T
         if not np.isfinite(largest).all():
             if not np.isfinite(raw).all():
-                return np.inf, np.inf  # the chain's fault, not the loss's: the loop tells
-            raise _first_bad(gradient)
+                return np.inf, np.inf  # the chain diverged, which the loop reports
+            raise _non_finite(gradient)
         if hessian is not None and not (
             smallest_hessian.min() >= 0.0 and np.isfinite(largest_hessian).all()
         ):
             self._reject_hessian(hessian)
         return float(largest.max()), float(largest_hessian.max())
 
-    def _check_rows(self, y: Floats, raw: Floats) -> None:
-        """Look whether a few rows have the same gradient alone as among others, once."""
-        among, alone = slice(0, PROBED_ROWS), slice(PROBED_ROWS // 2, PROBED_ROWS)
-        whole = self.gradient(y[among], raw[among])[alone]
-        if not np.allclose(self.gradient(y[alone], raw[alone]), whole, rtol=1e-9, equal_nan=True):
+    def _check_row_wise(self, y: Floats, raw: Floats) -> None:
+        """Reject a loss whose first rows have another gradient in a smaller block; once."""
+        block, half = slice(0, PROBED_ROWS), slice(PROBED_ROWS // 2, PROBED_ROWS)
+        expected = self.gradient(y[block], raw[block])[half]
+        if not np.allclose(self.gradient(y[half], raw[half]), expected, rtol=1e-9, equal_nan=True):
             raise ValueError(
-                f"loss '{self.name}' says row_wise = True, but the gradient of a row changes with "
-                "the rows that come with it"
+                f"loss '{self.name}' says row_wise = True, but the gradient of a row depends on "
+                "the other rows of the call"
             )
-        self._kept_its_promise = True
+        self._row_wise_confirmed = True
 
     def _reject_hessian(self, hessian: Floats) -> NoReturn:
         if not np.isfinite(hessian).all():
-            error = _first_bad(hessian)
+            error = _non_finite(hessian)
             raise ValueError(
                 f"the hessian of loss '{self.name}' is not finite in row {error.row}, "
                 f"output {error.output}"
@@ -209,34 +214,35 @@ class UserLoss(Loss):
         output, row = np.unravel_index(int(hessian.argmin()), hessian.shape)
         raise ValueError(
             f"the hessian of loss '{self.name}' is negative ({hessian[output, row]:g}) in row "
-            f"{row}, output {output}: Newton steps need one that never is, use "
+            f"{row}, output {output}: Newton steps need a hessian that is never negative; use "
             "leaf_method='gradient'"
         )
 
-    def prepared(self, y: Floats, weight: Floats | None) -> Self:
-        """Return a copy that knows whether rows of y are independent."""
+    def adapt(self, y: Floats, weight: Floats | None) -> Self:
+        """Return a copy whose `independent` is what rows of y show."""
         loss = copy(self)
-        length, middle = self._scale(y)
-        start = np.full(self.n_outputs, middle)
+        length, median = self._scale(y)
+        start = np.full(self.n_outputs, median)
         with np.errstate(all="ignore"):
             loss.independent = trial.independent_rows(self, y, start, length)
         return loss
 
-    def tried(self, y: Floats, start: Floats, *, check: bool = True) -> Self:
-        """Return a copy that knows whether it looks convex.
+    def examine(self, y: Floats, start: Floats, *, check: bool = True) -> Self:
+        """Return a copy whose `convex` is what a few rows show, unless the user states it.
 
-        With `check`, raises WrongGradient where its gradient is not the derivative of its loss.
+        With `check`, raises WrongGradient where the gradient is not the derivative of the loss.
         """
         loss = copy(self)
         with np.errstate(all="ignore"):
-            some = y[self.some(len(y))]
-            raw = np.broadcast_to(start, (len(some), len(start)))
-            raw = raw[:, 0] if len(start) == 1 else raw
-            self._check_finite(np.arange(len(y))[self.some(len(y))], some, raw)
-            length = self._length_at(some, raw, self._scale(y)[0])[0]
+            rows = np.arange(len(y))[self.representative_rows(len(y))]
+            targets = y[rows]
+            raw = user_shape(np.broadcast_to(start[:, None], (len(start), len(rows))))
+            self._check_finite(rows, targets, raw)
+            length = self._straight_length(targets, raw, self._scale(y)[0])[0]
             if check:
-                self._check_derivatives(some[:PROBED_ROWS], raw[:PROBED_ROWS])
-                (trial.check_rows if self.independent else trial.check_sum)(self, y, start, length)
+                self._check_derivatives(targets[:PROBED_ROWS], raw[:PROBED_ROWS])
+                check_gradient = trial.check_rows if self.independent else trial.check_sum
+                check_gradient(self, y, start, length)
             if self.independent and not hasattr(self.user, "convex"):
                 loss.convex = trial.looks_convex(self, y, start, length)
         return loss
@@ -245,81 +251,81 @@ class UserLoss(Loss):
         """Raise ValueError for the first row whose loss or gradient at the start is not finite."""
         for method in ("loss", "gradient"):
             values = getattr(self, method)(y, raw).reshape(len(y), -1)
-            good = np.isfinite(values).all(axis=1)
-            if not good.all():
-                at = int(np.argmin(good))
+            finite = np.isfinite(values).all(axis=1)
+            if not finite.all():
+                first = int(np.argmin(finite))
                 raise ValueError(
-                    f"{method}(y, raw) of loss '{self.name}' is {values[at].tolist()} in row"
-                    f" {rows[at]}, at y = {y[at]:.6g} and raw = {raw[at].tolist()}, where the chain"
-                    " starts"
+                    f"{method}(y, raw) of loss '{self.name}' is {values[first].tolist()} in row"
+                    f" {rows[first]}, at y = {y[first]:.6g} and raw = {raw[first].tolist()}, where"
+                    " the chain starts"
                 )
 
     def _check_derivatives(self, y: Floats, raw: Floats) -> None:
-        """Raise ValueError where `derivatives` and the methods of one derivative disagree."""
-        if not callable(getattr(self.user, "derivatives", None)) or not self.independent:
+        """Raise ValueError where `derivatives` disagrees with `gradient` or `hessian`."""
+        if not self._has("derivatives") or not self.independent:
             return
-        both = self._both(y, raw)
-        methods = [("gradient", both[0]), ("hessian", both[1])]
-        for method, found in methods:
-            if not callable(getattr(self.user, method, None)):
+        methods = ("gradient", "hessian")
+        for method, values in zip(methods, self._derivatives(y, raw), strict=True):
+            if not self._has(method):
                 continue
-            wanted = self._call(method, y, raw, np.shape(raw))
-            if not np.allclose(found, wanted, rtol=1e-6, atol=0.0, equal_nan=True):
+            expected = self._call(method, y, raw, np.shape(raw))
+            if not np.allclose(values, expected, rtol=1e-6, atol=0.0, equal_nan=True):
                 raise ValueError(
                     f"derivatives(y, raw) of loss '{self.name}' gives another {method} than"
                     f" {method}(y, raw)"
                 )
 
     def is_residual(self, y: Floats) -> bool:
-        """Whether rows are best at raw = y, and the loss can be asked of some of them."""
+        """Whether rows are independent and the loss of each is lowest at raw = y."""
         with np.errstate(all="ignore"):
             return self.independent and trial.is_residual(self, y)
 
     def _scale(self, y: Floats) -> tuple[float, float]:
-        """Return a typical length of y, and its middle; of classes 1 and 0."""
+        """Return spread and median of y; 1 and 0 for classes."""
         if self.task != "regression":
             return 1.0, 0.0
-        some = y[sample_rows(len(y))]
-        return spread(some, None), quantile(some, None, 0.5)
+        targets = y[sample_rows(len(y))]
+        return spread(targets, None), quantile(targets, None, 0.5)
 
-    def some(self, n_rows: int) -> Rows:
-        """Return rows that are enough to estimate a mean of: all, or some if independent."""
+    def representative_rows(self, n_rows: int) -> Rows:
+        """Return a sample of the rows if they are independent, else all."""
         return sample_rows(n_rows) if self.independent else slice(None)
 
     def curvature(self, y: Floats, raw: Floats, length: float) -> Floats:
-        """Return |d²L/dz²|, without a method for it from gradients a part of `length` apart."""
+        """Return |d²L/dz²|, without a hessian by differences of the gradient within `length`."""
         if self.has_hessian:
             return super().curvature(y, raw, length)
         with np.errstate(all="ignore"):
-            return self._length_at(y, raw, length)[1]
+            return self._straight_length(y, raw, length)[1]
 
-    def _length_at(self, y: Floats, raw: Floats, length: float) -> tuple[float, Floats]:
-        """Return a length over which the gradient is about straight, and its slope there.
+    def _straight_length(self, y: Floats, raw: Floats, length: float) -> tuple[float, Floats]:
+        """Return a length over which the gradient is nearly straight, and its slopes there.
 
-        `length` is one of y, which raw scores may be logarithms of: it is halved while that lowers
-        the slope. Rows move up or down at random, as some losses of several rows do not change when
-        all move together.
+        `length` is in the unit of y, but raw scores may be logarithms of y: it is halved while that
+        lowers the slope. Rows move up or down at random, because some losses of several rows do not
+        change when all move together.
         """
-        way = np.random.default_rng(0).choice((-0.05, 0.05), size=raw.shape)
+        direction = np.random.default_rng(0).choice((-0.05, 0.05), size=raw.shape)
 
-        def slope(length: float) -> Floats:
-            change = self.gradient(y, raw + length * way) - self.gradient(y, raw - length * way)
-            return np.abs(change / (2.0 * length * way))
+        def slopes_over(length: float) -> Floats:
+            step = length * direction
+            change = self.gradient(y, raw + step) - self.gradient(y, raw - step)
+            return np.abs(change / (2.0 * length * direction))
 
-        steepness = slope(length)
+        slopes = slopes_over(length)
         for _ in range(HALVINGS):
-            closer = slope(0.5 * length)
-            mean = sums.mean(steepness)
+            closer = slopes_over(0.5 * length)
+            mean = sums.mean(slopes)
             if np.isfinite(mean) and sums.mean(closer) >= STRAIGHT * mean:
                 break
-            length, steepness = 0.5 * length, closer
-        return length, steepness
+            length, slopes = 0.5 * length, closer
+        return length, slopes
 
     def init(self, y: Floats, weight: Floats | None) -> Floats:
         """Return the user's constant, else the best one."""
-        if not callable(getattr(self.user, "init", None)):
-            some = self.some(len(y))
-            return best_constant(self, y[some], None if weight is None else weight[some])
+        if not self._has("init"):
+            rows = self.representative_rows(len(y))
+            return best_constant(self, y[rows], take_weight(weight, rows))
         start = np.atleast_1d(np.asarray(self.user.init(y, weight), dtype=np.float64))
         if start.shape != (self.n_outputs,) or not np.isfinite(start).all():
             raise ValueError(
@@ -330,8 +336,8 @@ class UserLoss(Loss):
 
     @property
     def link(self) -> LinkFunction:
-        """The user's link, else the task's usual one."""
-        if callable(getattr(self.user, "link", None)):
+        """The user's link, else that of the task."""
+        if self._has("link"):
             return self._user_link
         if self.task == "regression":
             return IDENTITY
@@ -344,8 +350,8 @@ class UserLoss(Loss):
                 f"link(raw) of loss '{self.name}' must return a prediction for each of"
                 f" {len(raw)} rows, got shape {prediction.shape}"
             )
-        classes = self.task != "regression"
-        if classes and ((prediction < -TINY) | (prediction > 1.0 + TINY)).any():
+        outside = (prediction < -TINY) | (prediction > 1.0 + TINY)
+        if self.task != "regression" and outside.any():
             raise ValueError(f"link(raw) of loss '{self.name}' must return probabilities, 0 to 1")
         return prediction
 
@@ -362,12 +368,12 @@ def _read_only(array: Floats) -> Floats:
     return view
 
 
-def _largest(values: Floats) -> float:
-    """Return the largest absolute value, nan if there is one, without an array of them."""
+def _largest_absolute(values: Floats) -> float:
+    """Return the largest absolute value, or NaN if any is, without an array of them."""
     return float(np.maximum(values.max(), -values.min()))
 
 
-def _first_bad(values: Floats) -> NonFiniteGradient:
-    """Name the first row, then output, of values (n_outputs, n_rows) that is not finite."""
+def _non_finite(values: Floats) -> NonFiniteGradient:
+    """Return the error that names the first row, then output, of values (n_outputs, n_rows)."""
     row, output = np.argwhere(~np.isfinite(values.T))[0]
     return NonFiniteGradient(int(row), int(output))

@@ -11,13 +11,13 @@ from sglb.losses.links import Link, sigmoid
 
 @dataclass(frozen=True)
 class Sla(Loss):
-    """Smooth loss approximation of the 0-1 loss: the fraction of wrong answers, multimodal.
+    """Smooth loss approximation of the 0-1 loss: the fraction of wrong predictions, multimodal.
 
     Domain      y in {0, 1}
     Formula     L = 1 - s(m z / width), m = 2 y - 1, s(x) = 1 / (1 + exp(-x))
-                (the paper prints exp(x) in s: a misprint, it would reward wrong answers)
+                (the paper prints exp(x) in s: a misprint, it would reward wrong predictions)
     Link        s(z / width), which grows with z and is 1/2 at the border between the classes,
-                but is not a calibrated probability: the loss does not ask for one
+                but is not a calibrated probability: the loss is not a proper score
     Gradient    -(m / width) s (1 - s) at m z / width
     Second derivative  -(1 / width²) s (1 - s) (1 - 2 s), of either sign: no Newton steps
     Lipschitz   1 / (4 width), at z = 0
@@ -31,6 +31,8 @@ class Sla(Loss):
     task = "binary"
     convex = False
     has_hessian = False
+    starts_at_zero = True
+    default_learning_rate = 0.1  # the paper's
 
     def __post_init__(self) -> None:
         check_positive(self, width=self.width)

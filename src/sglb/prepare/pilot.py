@@ -10,6 +10,7 @@ from sglb.chain import Chain
 from sglb.ensemble import Ensemble
 from sglb.leaves import LeafRule
 from sglb.losses import Loss, get_loss
+from sglb.losses.blocks import take_weight
 from sglb.losses.shapes import user_shape
 from sglb.noise import chain_seed
 from sglb.prepare.rows import TrainingRows
@@ -46,7 +47,7 @@ def choose_members(
 ) -> list[tuple[int, ...]]:
     """Choose the columns to combine by the residuals of a pilot chain on single columns."""
     sampled = encoder.sample_rows(CHOICE_ROWS)
-    weight = None if rows.weight is None else rows.weight[sampled]
+    weight = take_weight(rows.weight, sampled)
     target, loss = _pilot_problem(rows, encoder.targets[:, sampled], sampled)
     bins = joined_bins(parts)
     training_set = TrainingSet.build(

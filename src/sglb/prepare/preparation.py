@@ -40,9 +40,9 @@ class Prepared:
 def prepare(rows: TrainingRows, loss: Loss, request: Request, n_threads: int) -> Prepared:
     """Resolve the settings and encode the rows."""
     loss.check_target(rows.target)
-    loss = loss.prepared(rows.target, rows.weight)
+    loss = loss.adapt(rows.target, rows.weight)
     best = loss.init(rows.target, rows.weight)
-    loss = loss.tried(rows.target, best, check=request.check_gradient)
+    loss = loss.examine(rows.target, best, check=request.check_gradient)
     size, parameters = rows.size(loss, best), request.parameters
     settings = resolve(parameters, loss, size, alone=request.alone)
     encoded = encode_rows(rows, settings.max_bins, settings.seed, n_threads)

@@ -12,7 +12,7 @@ from sglb import sums
 from sglb.defaults import Size
 from sglb.frame import Features
 from sglb.losses import Loss
-from sglb.losses.blocks import sample_rows
+from sglb.losses.blocks import sample_rows, take_weight
 from sglb.losses.minimisers import quantile, spread
 from sglb.losses.shapes import user_shape
 from sglb.training_set import MOST_REPEATS, weight_unit
@@ -40,7 +40,7 @@ class TrainingRows(NamedTuple):
     @property
     def total_weight(self) -> float:
         """The N of the theory."""
-        return float(len(self.target)) if self.weight is None else sums.total(self.weight)
+        return sums.total_weight(len(self.target), self.weight)
 
     @property
     def task(self) -> str:
@@ -57,8 +57,8 @@ class TrainingRows(NamedTuple):
             weight_unit(self.weight),
             n_columns=len(self.features.is_categorical),
         )
-        some = loss.some(len(self.target))
-        y, weight = self.target[some], None if self.weight is None else self.weight[some]
+        chosen = loss.representative_rows(len(self.target))
+        y, weight = self.target[chosen], take_weight(self.weight, chosen)
         raw = user_shape(np.repeat(best[:, None], len(y), axis=1))
 
         def mean_square(raw: Floats) -> float:
@@ -86,8 +86,8 @@ class TrainingRows(NamedTuple):
 
         Each row may choose among constants: quantiles of the target or, for classes, log-odds.
         """
-        some = sample_rows(len(self.target))
-        y, weight = self.target[some], None if self.weight is None else self.weight[some]
+        chosen = sample_rows(len(self.target))
+        y, weight = self.target[chosen], take_weight(self.weight, chosen)
         constants = np.quantile(y, np.linspace(0.0, 1.0, 33)) if self.classes is None else ODDS
         with np.errstate(all="ignore"):
             values = np.stack(

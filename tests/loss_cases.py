@@ -1,0 +1,63 @@
+"""Every loss as a test case, with targets, raw scores and the kernel to evaluate it."""
+
+import numpy as np
+import pytest
+
+from sglb.losses import (
+    Absolute,
+    Cauchy,
+    Huber,
+    Logistic,
+    Poisson,
+    Quantile,
+    Savage,
+    Sla,
+    Softmax,
+    Squared,
+    Welsch,
+)
+
+CASES = [
+    Squared(),
+    Logistic(),
+    Softmax(3),
+    Softmax(7),
+    Sla(),
+    Sla(width=1.5),
+    Savage(),
+    Absolute(width=0.1),
+    Absolute(width=2.0),
+    Huber(),
+    Huber(delta=0.3),
+    Quantile(width=0.1),
+    Quantile(level=0.9, width=0.5),
+    Poisson(),
+    Cauchy(),
+    Cauchy(scale=3.0),
+    Welsch(),
+    Welsch(scale=0.5),
+]
+
+every_loss = pytest.mark.parametrize("loss", CASES, ids=repr)
+one_output = pytest.mark.parametrize("loss", [c for c in CASES if c.n_outputs == 1], ids=repr)
+
+
+def make_targets(loss, n, rng):
+    if loss.task == "regression":
+        return rng.poisson(2.0, n).astype(float) if loss.name == "poisson" else rng.normal(0, 2, n)
+    return rng.integers(0, max(loss.n_outputs, 2), n).astype(float)
+
+
+def make_raw(loss, n, rng, scale=2.0):
+    return rng.normal(0, scale, n if loss.n_outputs == 1 else (n, loss.n_outputs))
+
+
+def output_major(raw):
+    return np.ascontiguousarray(np.atleast_2d(raw.T))
+
+
+def fill(loss, y, raw, n_threads=1, with_hessian=True):
+    chain = output_major(raw)
+    gradient = np.full_like(chain, np.nan)
+    hessian = np.full_like(chain, np.nan) if with_hessian else None
+    return loss.fill(y, chain, gradient, hessian, n_threads), gradient, hessian

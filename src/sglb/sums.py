@@ -46,10 +46,12 @@ def by_group(group: NDArray[np.integer[Any]], values: ArrayLike, n_groups: int) 
     What is 2^-95 times the largest value or less is cut off.
     """
     values = _plain(values)
-    levels = np.ascontiguousarray(group, dtype=np.int32)[None]
+    groups = _core.Levels(
+        np.ascontiguousarray(group, dtype=np.int32)[None], np.array([n_groups], dtype=np.int64)
+    )
+    weights = _core.LevelTargets(np.empty((0, len(values))), values)
     sums = np.empty(n_groups)
-    nothing = np.empty((0, len(values))), np.empty((0, n_groups))
-    _core.level_sums(levels, np.array([n_groups]), nothing[0], values, nothing[1], sums, 1)
+    _core.level_sums(groups, weights, np.empty((0, n_groups)), sums, 1)
     return sums
 
 

@@ -93,7 +93,7 @@ class Summing {
             for (int64_t at = begin, n = 0; at < end; at += n) {
                 n = std::min(in_.row_stride == 1 ? tile : line_end(at), end - at);
                 if (!looks_at(at)) continue;
-                leaf_indices(in_.columns, n_rows, in_.splits, in_.depth, at, at + n, index + at);
+                leaf_indices(in_.columns + at, n_rows, in_.splits, in_.depth, n, index + at);
                 add_tile(index + at, at, n, slopes, sums.data() + stripe * n_lanes_ * n_sums);
             }
         });

@@ -37,12 +37,8 @@ int64_t Sample::draw_part(const Pilot& pilot, int n_threads) {
     draw_rows(draw_input(), pilot, draw_, n_threads);
     const auto n = static_cast<int64_t>(draw_.rows.size());
     // Where all rows were looked at, those that were not drawn stand for none.
-    rows_ = {draw_.dense ? nullptr : draw_.rows.data(),
-             draw_.inverse_probability.data(),
-             draw_.dense ? in_.slopes.numbers.n_here : n,
-             0,
-             draw_.mu,
-             draw_.floor};
+    rows_ = {draw_.dense ? nullptr : draw_.rows.data(), draw_.inverse_probability.data(),
+             draw_.dense ? in_.slopes.numbers.n_here : n, 0, draw_.scale};
     return rows_.n;
 }
 

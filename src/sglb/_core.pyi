@@ -318,7 +318,7 @@ def available_threads() -> int:
     the call, and of the cgroup's CPU quota, as it was within the last second.
     """
 
-def total(values: Floats, weight: Floats | None, n_threads: int) -> float:
+def total(values: Floats, weight: Floats | None) -> float:
     """Value of the exact sum of values (N,), or of the rounded products weight * values."""
 
 def running_totals(values: Floats, sums: Floats) -> None:
@@ -364,7 +364,7 @@ def encode(
     """Codes of x (N, F): OUT columns (F, N)."""
 
 def first_infinity(x: NDArray[Any], n_threads: int) -> int:
-    """Place of the first infinite value of x (N, F), row * F + column; -1 without one."""
+    """Position of the first infinite value of x (N, F), row * F + column; -1 without one."""
 
 def to_rows(columns: Bytes, rows: Bytes, n_threads: int) -> None:
     """Transpose codes (F, N) to OUT rows (N, S)."""

@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 
 def total(values: ArrayLike, weight: ArrayLike | None = None) -> float:
     """Return the sum of values, or of weight * values, in any shape; 0 without any."""
-    return _core.total(_plain(values), None if weight is None else _plain(weight), 1)
+    return _core.total(_plain(values), None if weight is None else _plain(weight))
 
 
 def mean(values: ArrayLike, weight: ArrayLike | None = None) -> float:

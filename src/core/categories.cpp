@@ -10,8 +10,6 @@
 namespace sglb {
 namespace {
 
-size_t index(int64_t i) { return static_cast<size_t>(i); }
-
 struct Sum {
     double total = 0.0, count = 0.0;
 };
@@ -28,7 +26,7 @@ void ordered_column(const Levels& levels, const Targets& targets, const OrderedS
     const double* first = ordered.thresholds + feature * ordered.width;
     const double* last = first + ordered.n_thresholds[feature];
     const double prior = ordered.prior.unit * ordered.prior.means[target];
-    std::vector<Sum> sums(index(levels.n_levels[column]));
+    std::vector<Sum> sums(levels.n_levels[column]);
     for (int64_t i = 0; i < levels.n_rows; ++i) {
         if (i + 2 * ahead <
             levels.n_rows) {  // rows come in random order: no cache sees them coming
@@ -40,7 +38,7 @@ void ordered_column(const Levels& levels, const Targets& targets, const OrderedS
             __builtin_prefetch(sums.data() + level[rows[i + ahead]], 1);
         }
         const uint32_t row = rows[i];
-        Sum& sum = sums[index(level[row])];
+        Sum& sum = sums[level[row]];
         const double statistic = (sum.total + prior) / (sum.count + ordered.prior.unit);
         codes[row] = static_cast<uint8_t>(1 + (std::lower_bound(first, last, statistic) - first));
         const double weight = targets.weight_of(row);
@@ -74,8 +72,7 @@ void level_sums(const Levels& levels, const Targets& targets, double* sums, doub
         double* out = target < 0 ? counts : sums + target * total;
         const Summands summands(values, targets.weight, levels.n_rows, n_threads);
         parallel_for(levels.n_columns, n_threads, [&](int64_t c) {
-            summands.by_group(levels.data + c * levels.n_rows, levels.n_levels[c],
-                              out + start[index(c)]);
+            summands.by_group(levels.data + c * levels.n_rows, levels.n_levels[c], out + start[c]);
         });
     }
 }

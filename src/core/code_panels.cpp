@@ -21,7 +21,7 @@ void CodePanels::copy(const SearchInput& input, Workspace& workspace, int n_thre
     const int64_t n_panels = (from_stride + panel_features - 1) / panel_features;
     stride_ = std::min(from_stride, panel_features);
     panel_size_ = input.n * stride_;
-    workspace.codes.resize(static_cast<size_t>(n_panels * panel_size_));
+    workspace.codes.resize(n_panels * panel_size_);
     parallel_rows(input.n, n_threads, [&](int64_t begin, int64_t end) {
         constexpr int64_t ahead = 16;
         for (int64_t i = begin; i < end; ++i) {

@@ -56,10 +56,10 @@ class Mover {
         //     C (raw e - offset e) + offset e + b value = C raw e + (b value + (e - C e) offset)
         //
         // in the first column; the brackets of all leaves are computed once.
-        added_.resize(static_cast<size_t>(size_ * n_leaves * n_outputs));
+        added_.resize(size_ * n_leaves * n_outputs);
         for (int64_t i = 0; i < size_; ++i) {
-            const double kept = (i == 0 ? 1.0 : 0.0) - by.C[static_cast<size_t>(i * size_)];
-            const double gain = by.b[static_cast<size_t>(i)];
+            const double kept = (i == 0 ? 1.0 : 0.0) - by.C[i * size_];
+            const double gain = by.b[i];
             double* added = added_.data() + i * n_leaves * n_outputs;
             for (int64_t j = 0; j < n_leaves; ++j)
                 for (int64_t k = 0; k < n_outputs; ++k)
@@ -96,13 +96,10 @@ class Mover {
             for (int64_t i = 0; i < size_; ++i) {
                 double sum = 0.0;
                 for (int64_t j = 0; j < size_; ++j)
-                    sum += step_.transition.C[static_cast<size_t>(i * size_ + j)] *
-                           raw[j * part + row];
-                moved[static_cast<size_t>(i)] =
-                    sum +
-                    added_[static_cast<size_t>(i * n_values + index[row] * step_.n_outputs + k)];
+                    sum += step_.transition.C[i * size_ + j] * raw[j * part + row];
+                moved[i] = sum + added_[i * n_values + index[row] * step_.n_outputs + k];
             }
-            for (int64_t i = 0; i < size_; ++i) raw[i * part + row] = moved[static_cast<size_t>(i)];
+            for (int64_t i = 0; i < size_; ++i) raw[i * part + row] = moved[i];
         }
     }
 

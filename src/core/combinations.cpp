@@ -12,8 +12,6 @@
 namespace sglb {
 namespace {
 
-size_t index(int64_t i) { return static_cast<size_t>(i); }
-
 // Levels of one combination by row: OUT numbers [n_rows]. Returns how many there are.
 int32_t number_rows(const Levels& levels, const Combinations& combinations, int64_t i,
                     int32_t* numbers) {
@@ -98,25 +96,24 @@ Gain gain_of(const int32_t* numbers, int32_t n_numbers, const Explained& explain
     };
     const double heaviest = explained.largest_weight;
     const Counter weights(heaviest, n_rows), squared_weights(heaviest * heaviest, n_rows);
-    std::vector<Mass> masses(index(n_numbers));
+    std::vector<Mass> masses(n_numbers);
     for (int64_t row = 0; row < n_rows; ++row) {
         const double weight = targets.weight_of(row);
-        Mass& mass = masses[index(numbers[row])];
+        Mass& mass = masses[numbers[row]];
         mass.count += weights.of(weight);
         mass.squares += squared_weights.of(weight * weight);
     }
     ExactSum gain, variance;
-    std::vector<double> gains(index(n_numbers)), variances(index(n_numbers));
+    std::vector<double> gains(n_numbers), variances(n_numbers);
     for (int64_t k = 0; k < targets.n_targets; ++k) {
-        const double largest = explained.largest_product[index(k)],
-                     largest_square = largest * largest;
+        const double largest = explained.largest_product[k], largest_square = largest * largest;
         const Counter sums(largest, n_rows), squares(largest_square, n_rows);
         const Counter fourths(largest_square * largest_square, n_rows);
-        std::vector<Moments> moments(index(n_numbers));
+        std::vector<Moments> moments(n_numbers);
         for (int64_t row = 0; row < n_rows; ++row) {
             const double product = targets.weight_of(row) * targets.values[k * n_rows + row];
             const double square = product * product;
-            Moments& moment = moments[index(numbers[row])];
+            Moments& moment = moments[numbers[row]];
             moment.sum += sums.of(product);
             moment.squares += squares.of(square);
             moment.fourths += fourths.of(square * square);
@@ -154,7 +151,7 @@ void combination_gains(const Levels& levels, const Combinations& combinations,
                        int n_threads) {
     const Explained explained(targets, levels.n_rows, ridge);
     parallel_for(combinations.n, n_threads, [&](int64_t i) {
-        std::vector<int32_t> numbers(index(levels.n_rows));
+        std::vector<int32_t> numbers(levels.n_rows);
         const int32_t n_numbers = number_rows(levels, combinations, i, numbers.data());
         const Gain gain = gain_of(numbers.data(), n_numbers, explained);
         gains[i] = gain.gain;

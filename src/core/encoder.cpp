@@ -24,8 +24,7 @@ std::vector<float> make_tree(const double* thresholds, int32_t n, int levels) {
         for (int j = 0; j < 1 << level; ++j) {
             const int position = (2 * j + 1) * (1 << (levels - 1 - level)) - 1;
             if (position < n)
-                tree[static_cast<size_t>(level_begin(level) + j)] =
-                    static_cast<float>(thresholds[position]);
+                tree[level_begin(level) + j] = static_cast<float>(thresholds[position]);
         }
     return tree;
 }
@@ -141,7 +140,7 @@ void Encoder::encode_exactly(const Feature& feature, const Table& x, int64_t beg
 }
 
 void Encoder::encode(const Table& x, int64_t j, int64_t begin, int64_t end, uint8_t* codes) const {
-    const Feature& feature = features_[static_cast<size_t>(j)];
+    const Feature& feature = features_[j];
     const int64_t n = end - begin;
     if (n <= few_rows) return encode_exactly(feature, x, begin, end, codes);
     float values[most_rows];

@@ -185,10 +185,8 @@ double ExactSum::value() const {
         sum.carry();
     }
     int64_t top = n_limbs - 1;
-    while (top > 0 && !limbs[static_cast<size_t>(top)]) --top;
-    const auto limb = [&](int64_t i) {
-        return i < n_limbs ? static_cast<uint64_t>(limbs[static_cast<size_t>(i)]) : 0;
-    };
+    while (top > 0 && !limbs[top]) --top;
+    const auto limb = [&](int64_t i) { return i < n_limbs ? static_cast<uint64_t>(limbs[i]) : 0; };
     // 54 bits from the highest one on, the last of which decides about rounding.
     const int64_t highest = limb_bits * top + std::bit_width(limb(top)) - 1;
     const int64_t last = std::max<int64_t>(highest - 53, 0);

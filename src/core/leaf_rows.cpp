@@ -22,8 +22,8 @@ LeafRows::LeafRows(int64_t n_rows, const uint32_t* rows, int64_t most_leaves, Wo
       n_threads_(n_rows < serial_rows ? 1 : n_threads),
       ws_(workspace),
       segments_(static_cast<size_t>(n_chunks_ * most_leaves)) {
-    ws_.order.resize(static_cast<size_t>(n_rows));
-    ws_.other_order.resize(static_cast<size_t>(n_rows));
+    ws_.order.resize(n_rows);
+    ws_.other_order.resize(n_rows);
     if (rows)
         std::copy_n(rows, n_rows, ws_.order.data());
     else

@@ -28,7 +28,7 @@ class LeafRows {
     int64_t n_chunks() const { return n_chunks_; }
     const uint32_t* order() const { return ws_.order.data(); }
     const Segment& segment(int64_t chunk, int64_t leaf) const {
-        return segments_[static_cast<size_t>(chunk * most_leaves_ + leaf)];
+        return segments_[chunk * most_leaves_ + leaf];
     }
     int64_t count(int64_t leaf) const;
 
@@ -37,9 +37,7 @@ class LeafRows {
     void split(const Split& split, const CodeColumn& column, int64_t n_leaves);
 
   private:
-    Segment& segment(int64_t chunk, int64_t leaf) {
-        return segments_[static_cast<size_t>(chunk * most_leaves_ + leaf)];
-    }
+    Segment& segment(int64_t chunk, int64_t leaf) { return segments_[chunk * most_leaves_ + leaf]; }
 
     int64_t most_leaves_, n_chunks_;
     int n_threads_;

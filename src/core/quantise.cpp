@@ -193,7 +193,7 @@ class Tile {
                 numbers_[i] =
                     static_cast<uint32_t>(in_.slopes.numbers.of(rows ? rows[i] : begin + i));
         for (int64_t j = 0; j < in_.n_words(); ++j) {
-            const int64_t k = in_.outputs.empty() ? j : in_.outputs[static_cast<size_t>(j)];
+            const int64_t k = in_.outputs.empty() ? j : in_.outputs[j];
             const double* value = gradients_.gradient(k);
             if (noise_ > 0.0 || !scales_.fine) {
                 const Stream stream{in_.seed, in_.step, Role::structure, static_cast<uint32_t>(k)};

@@ -94,14 +94,13 @@ class Drawing {
         const int64_t n_here = last - first;
         const int64_t n_blocks = (n_here + block_rows - 1) / block_rows;
         draw.counts.assign(static_cast<size_t>(n_blocks) + 1, 0);
-        draw.candidate_rows.resize(static_cast<size_t>(n_here));
-        (dense_ ? draw.inverse_probability : draw.candidate_inverse)
-            .resize(static_cast<size_t>(n_here));
+        draw.candidate_rows.resize(n_here);
+        (dense_ ? draw.inverse_probability : draw.candidate_inverse).resize(n_here);
         parallel_rows(n_here, n_threads, [&](int64_t begin, int64_t end) {
             dense_ ? scan<true>(draw, 0, begin, end) : scan<false>(draw, first, begin, end);
         });
         for (int64_t b = 0; b < n_blocks; ++b)
-            draw.counts[static_cast<size_t>(b) + 1] += draw.counts[static_cast<size_t>(b)];
+            draw.counts[static_cast<size_t>(b) + 1] += draw.counts[b];
         const auto n = static_cast<size_t>(draw.counts.back());
         draw.rows.resize(n);
         if (!dense_) draw.inverse_probability.resize(n);
@@ -197,9 +196,8 @@ class Drawing {
             toss(importance, coin, n, draw.scale.mu, inverse, drawn);
             // A row is written whether or not it is drawn; the next one overwrites it if not.
             for (int64_t i = 0; i < n; ++i) {
-                draw.candidate_rows[static_cast<size_t>(next)] = rows[i];
-                if constexpr (!dense)
-                    draw.candidate_inverse[static_cast<size_t>(next)] = inverse[i];
+                draw.candidate_rows[next] = rows[i];
+                if constexpr (!dense) draw.candidate_inverse[next] = inverse[i];
                 next += drawn[i];
             }
         }

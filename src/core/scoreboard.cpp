@@ -51,7 +51,7 @@ Scoreboard::Scoreboard(const SearchInput& input, int64_t width, int64_t n_ranges
       width_(width),
       n_groups_(groups_of(input.codes)),
       range_size_(2 * n_groups_ * group_features * width) {
-    ws_.scores.resize(static_cast<size_t>(n_ranges * range_size_));
+    ws_.scores.resize(n_ranges * range_size_);
     ws_.splits_rows.resize(ws_.scores.size());
     if (in_.rule.random_strength > 0.0)
         noise_scale_ = static_cast<float>(gradient_scale(in_) * in_.rule.random_strength);
@@ -67,10 +67,10 @@ void Scoreboard::score(int64_t group, int64_t range, const std::vector<SplitNode
 }
 
 Candidate Scoreboard::best(int64_t n_ranges, int depth, int n_threads) {
-    best_.assign(static_cast<size_t>(n_groups_), Candidate{});
+    best_.assign(n_groups_, Candidate{});
     parallel_for(n_groups_, n_threads, [&](int64_t group) {
         merge_scores(scores(group, 0), n_ranges, range_size_, width_);
-        best_[static_cast<size_t>(group)] = best_in_group(group, depth);
+        best_[group] = best_in_group(group, depth);
     });
     Candidate winner;
     for (const Candidate& candidate : best_)

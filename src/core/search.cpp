@@ -67,7 +67,7 @@ class Search {
         const int64_t node_size = n_groups_ * group_size_ * in_.n_outputs;
         while (n_slots_ * 2 <= n_nodes_ && node_size * n_slots_ * 2 * 8 <= most_histogram_bytes)
             n_slots_ *= 2;
-        ws_.hist.resize(static_cast<size_t>(node_size * n_slots_));
+        ws_.hist.resize(node_size * n_slots_);
     }
 
     int run(Split* splits) {
@@ -99,7 +99,7 @@ class Search {
     // Histograms of a level have slots 0 .. n_pairs, those of the smaller siblings of the next one
     // come behind them.
     void find_siblings(const Level& level) {
-        siblings_.resize(static_cast<size_t>(level.n_pairs));
+        siblings_.resize(level.n_pairs);
         for (int64_t pair = 0; pair < level.n_pairs; ++pair) {
             const int64_t n_first = rows_.count(pair);
             if (!level.sibling) {
@@ -108,16 +108,15 @@ class Search {
             }
             const int64_t n_second = rows_.count(pair + level.sibling);
             const bool first_is_smaller = n_first <= n_second;
-            int64_t& first_slot = slots_[static_cast<size_t>(pair)];
-            int64_t& second_slot = slots_[static_cast<size_t>(pair + level.sibling)];
-            siblings_[static_cast<size_t>(pair)] = {first_is_smaller ? pair : pair + level.sibling,
-                                                    n_first + n_second, std::min(n_first, n_second),
-                                                    first_slot};
+            int64_t& first_slot = slots_[pair];
+            int64_t& second_slot = slots_[pair + level.sibling];
+            siblings_[pair] = {first_is_smaller ? pair : pair + level.sibling, n_first + n_second,
+                               std::min(n_first, n_second), first_slot};
             second_slot = first_slot;
             (first_is_smaller ? first_slot : second_slot) = pair + level.sibling;
         }
     }
-    const Siblings& siblings(int64_t pair) const { return siblings_[static_cast<size_t>(pair)]; }
+    const Siblings& siblings(int64_t pair) const { return siblings_[pair]; }
 
     int64_t* hist(int64_t output, int64_t slot, int64_t group) {
         return ws_.hist.data() + ((group * in_.n_outputs + output) * n_slots_ + slot) * group_size_;

@@ -100,16 +100,16 @@ TreeSums::TreeSums(const Trees& trees, int64_t n_features, const std::vector<int
 // Numbers the features that some tree uses, in order; splits refer to these numbers.
 void TreeSums::use_features(const Trees& trees, int64_t n_features) {
     std::vector<int32_t> number(static_cast<size_t>(n_features), -1);
-    splits_.resize(static_cast<size_t>(n_trees_ * max_depth_), Split{0, 0, 0});
+    splits_.resize(n_trees_ * max_depth_, Split{0, 0, 0});
     for (int64_t t = 0; t < n_trees_; ++t)
         for (int64_t d = 0; d < trees.depths[t]; ++d) {
             const int64_t at = t * max_depth_ + d;
-            int32_t& used = number[static_cast<size_t>(trees.features[at])];
+            int32_t& used = number[trees.features[at]];
             if (used < 0) {
                 used = static_cast<int32_t>(features_.size());
                 features_.push_back(trees.features[at]);
             }
-            splits_[static_cast<size_t>(at)] = {used, trees.lows[at], trees.highs[at]};
+            splits_[at] = {used, trees.lows[at], trees.highs[at]};
         }
 }
 
@@ -124,7 +124,7 @@ void TreeSums::round_stretch(const Trees& trees, int64_t first, int64_t last) {
             if (!(most == most))
                 throw std::invalid_argument("leaf values of tree " + std::to_string(t) +
                                             " must be finite");
-            largest[static_cast<size_t>(t - first)] = most;
+            largest[t - first] = most;
         }
         const int exponent = largest.empty() ? 0 : unit_exponent(largest);
         for (int64_t t = first; t < last; ++t)
@@ -152,8 +152,8 @@ void TreeSums::add(const uint8_t* codes, int64_t stride, int64_t n, int64_t firs
     for (int64_t t = first; t < last; t += group) {
         const int64_t present = std::min<int64_t>(group, last - t);
         for (int64_t j = 0; j < present; ++j)
-            leaf_indices(codes, stride, splits_.data() + (t + j) * max_depth_,
-                         depths_[static_cast<size_t>(t + j)], padded, index[j]);
+            leaf_indices(codes, stride, splits_.data() + (t + j) * max_depth_, depths_[t + j],
+                         padded, index[j]);
         for (int64_t k = 0; k < n_outputs_; ++k) {
             const double* values[group];
             for (int64_t j = 0; j < present; ++j) values[j] = values_.data() + (t + j) * size + k;
@@ -170,7 +170,7 @@ void TreeSums::add_by_row(const uint8_t* codes, int64_t stride, int64_t n, int64
     const int64_t size = (int64_t{1} << max_depth_) * n_outputs_;
     for (int64_t t = first; t < last; ++t) {
         const Split* splits = splits_.data() + t * max_depth_;
-        const int depth = depths_[static_cast<size_t>(t)];
+        const int depth = depths_[t];
         for (int64_t i = 0; i < n; ++i) {
             int64_t leaf = 0;
             for (int d = 0; d < depth; ++d) {
@@ -188,8 +188,8 @@ void TreeSums::add_by_row(const uint8_t* codes, int64_t stride, int64_t n, int64
 
 void TreeSums::find(int64_t s, const uint8_t* codes, int64_t stride, int64_t n,
                     double* sums) const {
-    const int64_t first = s ? ends_[static_cast<size_t>(s - 1)] : 0;
-    const int64_t last = ends_[static_cast<size_t>(s)];
+    const int64_t first = s ? ends_[s - 1] : 0;
+    const int64_t last = ends_[s];
     if (!few(n) && !registers_.empty()) {
         constexpr int64_t whole = RegisterSums::rows;
         const int64_t padded = (n + whole - 1) / whole * whole;

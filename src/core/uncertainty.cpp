@@ -243,8 +243,7 @@ void Variance::add(int64_t n, double* scores) {
 void Variance::finish(int64_t n, int64_t begin, const Out& out) {
     std::copy_n(mean_.data(), n * n_outputs_, out.mean + begin * n_outputs_);
     for (int64_t i = 0; i < n * n_outputs_; ++i)
-        out.variance[begin * n_outputs_ + i] =
-            square_[static_cast<size_t>(i)] / static_cast<double>(n_states_);
+        out.variance[begin * n_outputs_ + i] = square_[i] / static_cast<double>(n_states_);
     for (auto* zeros : {&mean_, &square_}) std::fill(zeros->begin(), zeros->end(), 0.0);
     n_states_ = 0;
 }

@@ -74,7 +74,7 @@ class Draw(NamedTuple):
     """Rows of a structure search and how many rows each stands for."""
 
     rows: np.ndarray
-    lift: np.ndarray
+    inverse_probability: np.ndarray
     mu: float
     floor: float
     share: float  # of the rows that were looked at
@@ -110,13 +110,13 @@ def draw_rows(gradient, weight, sigma, begin, end, n, seed, step):
     floor = total / heavy if heavy > 0.0 else 0.0
     if floor == 0.0 and noise == 0.0:
         floor = 1.0
-    reach = np.sqrt(w * (w * (squares + floor * floor) + noise))
-    mu = find_mu(reach[pilot], n * n_pilot / n_candidates)
-    drawn = coin < np.minimum(1.0, reach * (1.0 / mu))
+    importance = np.sqrt(w * (w * (squares + floor * floor) + noise))
+    mu = find_mu(importance[pilot], n * n_pilot / n_candidates)
+    drawn = coin < np.minimum(1.0, importance * (1.0 / mu))
     with np.errstate(divide="ignore"):
-        lift = np.maximum(1.0, mu / reach)
+        inverse_probability = np.maximum(1.0, mu / importance)
     rows = candidates[drawn].astype(np.uint32)
-    return Draw(rows, lift[drawn], mu, floor, n_candidates / n_rows)
+    return Draw(rows, inverse_probability[drawn], mu, floor, n_candidates / n_rows)
 
 
 def sum_of_eight(values):
@@ -130,12 +130,12 @@ def sum_of_eight(values):
     return total
 
 
-def find_mu(reach, wanted):
+def find_mu(importance, wanted):
     """The mu for which min(1, a / mu) add up to `wanted`, after at most four rounds."""
     mu = math.inf
     for _ in range(4):
-        sure = reach >= mu
-        rest = sum_of_eight(np.where(sure, 0.0, reach))
+        sure = importance >= mu
+        rest = sum_of_eight(np.where(sure, 0.0, importance))
         if not rest > 0.0 or not wanted > sure.sum():
             break
         mu = rest / (wanted - sure.sum())
@@ -166,7 +166,7 @@ def quantise_scales(n, sigma, bounds, newton, weighted, facts):
     total = facts.total if weighted else float(n)
     heaviest = facts.largest if weighted else 1.0
     noise = sigma / math.sqrt(facts.unit) * LARGEST_NORMAL
-    bend = bounds.hessian if newton else 1.0
+    curvature = bounds.hessian if newton else 1.0
     room = 2.0**31 - 1 - n - 2**12  # what rounding may add
     # sum |w g + noise sqrt(w)| <= W g + noise sqrt(n W)
     sums = total * bounds.gradient + noise * math.sqrt(n * total)
@@ -178,22 +178,22 @@ def quantise_scales(n, sigma, bounds, newton, weighted, facts):
         mass = 1.0
         if weighted or newton:
             mass = 0.0
-            if bend > 0.0:
-                row = bend if newton else heaviest
-                mass = min(power_of_two(room / (total * bend)), power_of_two(most / row))
+            if curvature > 0.0:
+                row = curvature if newton else heaviest
+                mass = min(power_of_two(room / (total * curvature)), power_of_two(most / row))
     return Scales(gradient, mass, gradient == fine)
 
 
 def drawn_scales(draw, n, sigma, bounds, newton, weighted, facts):
-    """The same for drawn rows: lift * sqrt((w g)^2 + w s^2 + (w floor)^2) = mu, or lift = 1."""
+    """The same for drawn rows: sqrt((w g)^2 + w s^2 + (w floor)^2) / p = mu, or p = 1."""
     heaviest = facts.largest if weighted else 1.0
     s = sigma / math.sqrt(facts.unit)
-    bend = bounds.hessian if newton else 1.0
+    curvature = bounds.hessian if newton else 1.0
     least = math.sqrt(draw.floor * draw.floor + s * s / heaviest)
     noise_share = 1.0 if weighted else (s / least if s > 0.0 else 0.0)
     noise = max(math.sqrt(heaviest) * s, noise_share * draw.mu)
     row = max(heaviest * bounds.gradient, draw.mu) + noise * LARGEST_NORMAL
-    mass = bend * max(heaviest, draw.mu / least)
+    mass = curvature * max(heaviest, draw.mu / least)
     room, most = np.float64([2.0**31 - 1 - n - 2**12, 2.0**20])
     with np.errstate(over="ignore", divide="ignore"):
         return Scales(
@@ -216,13 +216,15 @@ def quantise(gradient, hessian, weight, draw, sigma, bounds, seed, step, n_looke
     facts = weight_facts(weight, n_rows)
     rows = np.arange(n_rows) if draw is None else draw.rows
     weighted, newton = weight is not None, hessian is not None
-    if draw is None or draw.lift is None:
+    if draw is None or draw.inverse_probability is None:
         scales = quantise_scales(len(rows), sigma, bounds, newton, weighted, facts)
     else:
         n = n_looked_at or max(len(rows), 1)
         scales = drawn_scales(draw, n, sigma, bounds, newton, weighted, facts)
     w = weight[rows] / facts.unit if weighted else np.ones(len(rows))
-    lifted = w if draw is None or draw.lift is None else w * draw.lift
+    counted = (
+        w if draw is None or draw.inverse_probability is None else w * draw.inverse_probability
+    )
     noise = sigma / math.sqrt(facts.unit)
     packed = np.empty((n_outputs, len(rows)), dtype=np.int64)
     for k in range(n_outputs):
@@ -231,14 +233,14 @@ def quantise(gradient, hessian, weight, draw, sigma, bounds, seed, step, n_looke
             zeta = structure_normals(seed, step, k, n_rows)[rows]
             value[w > 0] += (noise / np.sqrt(w[w > 0])) * zeta[w > 0]
         if scales.fine:
-            q = np.rint(lifted * np.rint(value * scales.gradient))
+            q = np.rint(counted * np.rint(value * scales.gradient))
         else:
             uniform = rounding_offsets(seed, step, k, n_rows)[rows]
-            q = np.rint(lifted * value * scales.gradient + (uniform - 0.5))
-        mass = lifted * scales.mass
+            q = np.rint(counted * value * scales.gradient + (uniform - 0.5))
+        mass = counted * scales.mass
         if newton:
-            bend = np.maximum(0.0, hessian[k, rows]) * scales.mass
-            mass = lifted * (np.maximum(1.0, np.rint(bend)) if scales.fine else bend)
+            curvature = np.maximum(0.0, hessian[k, rows]) * scales.mass
+            mass = counted * (np.maximum(1.0, np.rint(curvature)) if scales.fine else curvature)
         mass = np.where(w > 0.0, np.maximum(1.0, mass), 0.0)
         packed[k] = (q.astype(np.int64) << 32) + np.rint(mass).astype(np.int64)
     return packed, (scales.gradient / facts.unit, scales.mass / facts.unit)
@@ -249,9 +251,9 @@ def draw_outputs(packed, n, seed, step):
     exponential times, whose rates are the sums of squared gradients over up to 1,024 rows.
     """
     n_outputs, n_rows = packed.shape
-    some = min(n_rows, 1024)
-    places = np.arange(some) * n_rows // some
-    q = (packed[:, places] >> 32).astype(np.float64)
+    n_looked_at = min(n_rows, 1024)
+    chosen = np.arange(n_looked_at) * n_rows // n_looked_at
+    q = (packed[:, chosen] >> 32).astype(np.float64)
     squares = np.array([math.fsum(row * row) for row in q])
     uniform = unit(words(seed, step, OUTPUTS, 0, 0, n_outputs)[:, 0]) + 2.0**-33
     with np.errstate(divide="ignore"):
@@ -273,7 +275,7 @@ def unpack(packed):
 
 
 def candidate_score(q, w, leaf, depth, left, l2):
-    """Sum over outputs and leaves of G^2 / (W + l2) on both sides; None if nothing is parted.
+    """Sum over outputs and leaves of G^2 / (W + l2) on both sides; None if it splits no rows.
 
     In single precision, in the kernel's order: the two leaves that the last split made of one, if
     both have rows, then four such pairs or a sixteenth of all at a time, output by output.
@@ -281,7 +283,7 @@ def candidate_score(q, w, leaf, depth, left, l2):
     n_leaves, half = 1 << depth, (1 << depth) // 2
     pairs = [(j, j + half) for j in range(half)] if depth else [(0,)]
     n_rows = np.bincount(leaf, minlength=n_leaves)
-    parts, shares = False, []
+    splits_rows, fractions = False, []
     l2, unit = np.float32(min(l2, 2.0**52)), np.float32(2.0**-31)
     for k in range(len(q)):
         sums = [
@@ -290,28 +292,29 @@ def candidate_score(q, w, leaf, depth, left, l2):
             for values in (q, w)
         ]
         g_left, w_left, g_right, w_right = (total.astype(np.float32) for total in sums)
-        parts |= bool(((w_left > 0) & (w_right > 0)).any())
+        splits_rows |= bool(((w_left > 0) & (w_right > 0)).any())
         least = np.float32(0.0 if l2 >= 1.0 else 1.0)
         left_weight = (np.maximum(w_left, least) + l2) * unit
         right_weight = (np.maximum(w_right, least) + l2) * unit
-        above = g_left * g_left * right_weight + g_right * g_right * left_weight
-        shares.append((above, left_weight * right_weight))
+        numerator = g_left * g_left * right_weight + g_right * g_right * left_weight
+        fractions.append((numerator, left_weight * right_weight))
     score = np.float32(0.0)
     size = max(4, len(pairs) // 16)
     for first in range(0, len(pairs), size):
         part = np.float32(0.0)
-        for above, below in shares:
+        for numerator, denominator in fractions:
             for pair in pairs[first : first + size]:
                 match [j for j in pair if n_rows[j]]:
                     case []:
                         continue
                     case [a]:
-                        top, bottom = above[a], below[a]
+                        top, bottom = numerator[a], denominator[a]
                     case [a, b]:
-                        top, bottom = above[a] * below[b] + above[b] * below[a], below[a] * below[b]
+                        top = numerator[a] * denominator[b] + numerator[b] * denominator[a]
+                        bottom = denominator[a] * denominator[b]
                 part += top / bottom * unit
         score += part
-    return float(score) if parts else None
+    return float(score) if splits_rows else None
 
 
 NUMBERS, NUMBERS_OR_MISSING, LEVELS, BUNDLE = range(4)

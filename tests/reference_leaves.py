@@ -37,11 +37,11 @@ def leaf_sums(leaf, n_leaves, gradient, hessian, weight, l2):
     return sums(gradient), np.where(C > 0, C, W), W  # no curvature anywhere: a gradient step
 
 
-def next_steps(G, C, l2, path, reach=np.inf):
+def next_steps(G, C, l2, path, trust_radius=np.inf):
     """Newton steps of a path, never longer than the last, half as long where they turn back."""
     total, last, _ = path
     step = -(G + l2 * total) / C
-    most = np.minimum(np.abs(np.where((step < 0) == (last < 0), last, last / 2)), reach)
+    most = np.minimum(np.abs(np.where((step < 0) == (last < 0), last, last / 2)), trust_radius)
     return np.clip(step, -most, most)
 
 
@@ -52,14 +52,14 @@ def start_path(n_leaves, n_outputs):
     return path
 
 
-def approach(leaf, n_leaves, gradient, hessian, weight, l2, path, reach=np.inf):
+def approach(leaf, n_leaves, gradient, hessian, weight, l2, path, trust_radius=np.inf):
     """The path after another step that is not the last one of the tree."""
     G, C, W = leaf_sums(leaf, n_leaves, gradient, hessian, weight, l2)
     with np.errstate(divide="ignore", invalid="ignore"):
-        step = next_steps(G, C, l2, path, reach)
-        bend = (C - l2) / W
+        step = next_steps(G, C, l2, path, trust_radius)
+        curvature = (C - l2) / W
     total, _, first = path
-    found = np.stack([total + step, step, np.where(first > 0, first, bend)])
+    found = np.stack([total + step, step, np.where(first > 0, first, curvature)])
     return np.where(W > 0, found, path)
 
 
@@ -68,14 +68,18 @@ def part_of_rows(n_rows, every, step):
     return np.arange(n_rows) // 64 % every == step % every
 
 
-def approach_on_part(leaf, n_leaves, gradient, hessian, weight, l2, path, part, reach=np.inf):
+def approach_on_part(
+    leaf, n_leaves, gradient, hessian, weight, l2, path, part, trust_radius=np.inf
+):
     """As `approach` from the rows of a part alone, in the leaves where these have the curvature of
     64 rows of the logistic loss at its largest, 1/4, and of typical weight.
     """
     typical = 1.0 if weight is None else (weight**2).sum() / weight.sum()
     weight = np.ones(part.size) if weight is None else weight
     slopes = gradient[:, part], hessian[:, part]
-    found = approach(leaf[part], n_leaves, *slopes, weight[part], l2 * part.mean(), path, reach)
+    found = approach(
+        leaf[part], n_leaves, *slopes, weight[part], l2 * part.mean(), path, trust_radius
+    )
     curvature = np.bincount(leaf[part], weight[part] * hessian[0, part], n_leaves)
     enough = curvature >= 64 * 0.25 * typical
     return np.where(enough[:, None], found, path)
@@ -93,23 +97,23 @@ def leaf_values(
     seed,
     step,
     path=None,
-    reach=np.inf,
+    trust_radius=np.inf,
 ):
     """theta_j = -eps (G_j + sigma sqrt(C_j) xi_j) / C_j, (n_leaves, K); 0 without weight.
 
     After a path G_j / C_j is the sum of its steps and of another one, and C_j is by what the first
-    one saw. A lone step, also of a leaf that a path has left where it was, is at most the reach, or
-    half of it for theta_j.
+    one saw. A lone step, also of a leaf that a path has left where it was, is at most the trust
+    radius, or half of it for theta_j.
     """
     G, C, W = leaf_sums(leaf, n_leaves, gradient, hessian, weight, l2)
     n_outputs = len(gradient)
     xi = np.stack([core_normals(seed, step, LEAF, k, n_leaves) for k in range(n_outputs)], axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        most = reach * max(1.0, 0.5 / learning_rate)
+        most = trust_radius * max(1.0, 0.5 / learning_rate)
         start = np.clip(-G / C, -most, most)
         if path is not None:
             moved = path[2] > 0
-            start = np.where(moved, path[0] + next_steps(G, C, l2, path, reach), start)
+            start = np.where(moved, path[0] + next_steps(G, C, l2, path, trust_radius), start)
             C = np.where(moved, path[2] * W + l2, C)
         noise = sigma / np.sqrt(C) * xi
         return np.where(W > 0, learning_rate * (start - noise), 0.0)

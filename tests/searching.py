@@ -19,7 +19,7 @@ def quantise(gradient, weight, draw, sigma, seed=1, step=2, n_threads=1, hessian
     scales = _core.testing.quantise(
         shard_without_codes(gradient.shape[1], weight, n_threads=n_threads),
         _core.Slopes(gradient, hessian),
-        None if draw is None else (draw.rows, draw.lift, draw.mu, draw.floor),
+        None if draw is None else (draw.rows, draw.inverse_probability, draw.mu, draw.floor),
         (1.0, sigma),
         bounds_of(gradient, hessian) if bounds is None else bounds,
         hessian is not None,
@@ -30,8 +30,8 @@ def quantise(gradient, weight, draw, sigma, seed=1, step=2, n_threads=1, hessian
 
 
 def bounds_of(gradient, hessian):
-    bend = 0.0 if hessian is None else reference.largest(hessian)
-    return reference.Bounds(reference.largest(gradient), bend)
+    curvature = 0.0 if hessian is None else reference.largest(hessian)
+    return reference.Bounds(reference.largest(gradient), curvature)
 
 
 def draw_rows(gradient, weight, sigma, n, seed=1, step=2, n_threads=1, n_copies=1):

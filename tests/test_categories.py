@@ -9,7 +9,7 @@ import reference_categories
 from problems import SMALL_SIZES, THREADS, generators, seeds, sizes
 from sglb import _core
 from sglb.bins import Bins
-from sglb.categories.combinations import choose_combinations
+from sglb.categories.combinations import MOST_KEYS, choose_combinations
 from sglb.categories.vocabulary import Vocabulary
 from sglb.labels import LabelColumn
 
@@ -58,7 +58,12 @@ def test_sums_by_level_equal_their_twin_for_any_threads(rng, n, n_columns, n_tar
     sums, counts = reference_categories.level_sums(levels, n_levels, targets, weight)
     for n_threads in THREADS:
         computed = np.full_like(sums, 9.0), np.full_like(counts, 9.0)
-        _core.level_sums(levels, n_levels, targets, weight, *computed, n_threads)
+        _core.level_sums(
+            _core.Levels(levels, n_levels),
+            _core.LevelTargets(targets, weight),
+            *computed,
+            n_threads,
+        )
         assert np.array_equal(computed[0], sums)
         assert np.array_equal(computed[1], counts)
 
@@ -78,13 +83,10 @@ def test_ordered_codes_equal_their_twin_for_any_threads(rng, n, n_columns, n_tar
     for n_threads in THREADS:
         columns = np.full(expected.shape, 99, dtype=np.uint8)
         _core.ordered_codes(
-            levels,
-            n_levels,
-            targets,
-            weight,
+            _core.Levels(levels, n_levels),
+            _core.LevelTargets(targets, weight),
             orders,
-            means,
-            unit,
+            _core.Prior(means, unit),
             bins.thresholds,
             bins.n_thresholds,
             columns,
@@ -111,11 +113,11 @@ def test_combined_levels_and_gains_equal_their_twins(rng, n, weighted):
     for n_threads in THREADS:
         numbers = np.full((len(MEMBERS), n), 99, dtype=np.int32)
         n_numbers = np.empty(len(MEMBERS), dtype=np.int64)
-        _core.combine(levels, n_levels, MEMBERS, numbers, n_numbers, n_threads)
+        columns = _core.Levels(levels, n_levels)
+        _core.combine(columns, MEMBERS, numbers, n_numbers, n_threads)
         gains, errors = np.empty((2, len(MEMBERS)))
-        _core.combination_gains(
-            levels, n_levels, MEMBERS, targets, weight, 5.0, gains, errors, n_threads
-        )
+        weighed = _core.LevelTargets(targets, weight)
+        _core.combination_gains(columns, MEMBERS, weighed, 5.0, gains, errors, n_threads)
         for index, members in enumerate(MEMBERS):
             expected = reference_categories.combine(levels, members)
             assert np.array_equal(numbers[index], expected)
@@ -135,7 +137,7 @@ def test_combinations_of_more_levels_than_a_table_can_hold_are_hashed():
     n_levels = np.array([3000, 3000])
     numbers, count = np.empty((1, 20_000), dtype=np.int32), np.empty(1, dtype=np.int64)
     pair = np.array([[0, 1]], dtype=np.int32)
-    _core.combine(levels, n_levels, pair, numbers, count, 1)
+    _core.combine(_core.Levels(levels, n_levels), pair, numbers, count, 1)
     assert np.array_equal(numbers[0], reference_categories.combine(levels, [0, 1]))
     assert np.array_equal(numbers[0, :10_000], numbers[0, 10_000:])
 
@@ -162,40 +164,46 @@ def test_keys_are_numbered_stored_and_looked_up(large, small):
 
 def test_shapes_and_levels_that_do_not_fit_are_rejected():
     levels, n_levels = np.zeros((1, 3), dtype=np.int32), np.array([1])
-    targets, sums, counts = np.zeros((1, 3)), np.zeros((1, 1)), np.zeros(1)
+    columns, targets = _core.Levels(levels, n_levels), _core.LevelTargets(np.zeros((1, 3)), None)
+    sums, counts = np.zeros((1, 1)), np.zeros(1)
     for bad in (-1, 1):
-        wrong = np.array([[0, bad, 0]], dtype=np.int32)
         with pytest.raises(ValueError, match="level out of range"):
-            _core.level_sums(wrong, n_levels, targets, None, sums, counts, 1)
+            _core.Levels(np.array([[0, bad, 0]], dtype=np.int32), n_levels)
     with pytest.raises(ValueError, match="n_levels must be"):
-        _core.level_sums(levels, np.array([1, 1]), targets, None, sums, counts, 1)
+        _core.Levels(levels, np.array([1, 1]))
+    with pytest.raises(ValueError, match="weight must be"):
+        _core.LevelTargets(np.zeros((1, 3)), np.zeros(2))
     with pytest.raises(ValueError, match="targets must be"):
-        _core.level_sums(levels, n_levels, np.zeros((1, 2)), None, sums, counts, 1)
+        _core.level_sums(columns, _core.LevelTargets(np.zeros((1, 2)), None), sums, counts, 1)
     with pytest.raises(ValueError, match="sums must be"):
-        _core.level_sums(levels, n_levels, targets, None, np.zeros((2, 1)), counts, 1)
+        _core.level_sums(columns, targets, np.zeros((2, 1)), counts, 1)
     numbers, count = np.zeros((1, 3), dtype=np.int32), np.zeros(1, dtype=np.int64)
     for member in (-2, 1):
         with pytest.raises(ValueError, match="member out of range"):
-            _core.combine(levels, n_levels, np.array([[member]], np.int32), numbers, count, 1)
-    many = np.array([1 << 31])
-    with pytest.raises(ValueError, match="too many possible levels"):
-        _core.combine(levels, many, np.array([[0, 0]], np.int32), numbers, count, 1)
+            _core.combine(columns, np.array([[member]], np.int32), numbers, count, 1)
     with pytest.raises(ValueError, match="power of two"):
         _core.place_keys(np.zeros(2, dtype=np.uint64), np.zeros(2, dtype=np.int32))
     with pytest.raises(ValueError, match="row of an order is out of range"):
         _core.ordered_codes(
-            levels,
-            n_levels,
+            columns,
             targets,
-            None,
             np.full((1, 3), 3, dtype=np.uint32),
-            np.zeros(1),
-            1.0,
+            _core.Prior(np.zeros(1), 1.0),
             np.zeros((1, 1)),
             np.zeros(1, dtype=np.int32),
             np.zeros((1, 3), dtype=np.uint8),
             1,
         )
+
+
+def test_kernels_accept_as_many_possible_levels_as_the_choice_of_combinations_does():
+    levels, pair = np.zeros((2, 3), dtype=np.int32), np.array([[0, 1]], dtype=np.int32)
+    numbers, count = np.zeros((1, 3), dtype=np.int32), np.zeros(1, dtype=np.int64)
+    root = 1 << 30
+    assert root * 2 * root == MOST_KEYS
+    _core.combine(_core.Levels(levels, np.array([root, 2 * root - 1])), pair, numbers, count, 1)
+    with pytest.raises(ValueError, match="too many possible levels"):
+        _core.combine(_core.Levels(levels, np.array([root, 2 * root])), pair, numbers, count, 1)
 
 
 def test_the_combination_that_explains_the_residuals_is_chosen_and_no_other():
@@ -224,8 +232,9 @@ def test_the_error_of_a_gain_is_its_standard_deviation_under_chance():
         gain, error = np.empty((2, 1))
         signs = rng.choice([-1.0, 1.0], (1, 500))
         pair = np.array([[0, 1]], dtype=np.int32)
-        n_levels = np.array([40, 40])
-        _core.combination_gains(levels, n_levels, pair, size * signs, None, 5.0, gain, error, 1)
+        columns = _core.Levels(levels, np.array([40, 40]))
+        targets = _core.LevelTargets(size * signs, None)
+        _core.combination_gains(columns, pair, targets, 5.0, gain, error, 1)
         results.append((gain[0], error[0]))
     gains, errors = np.array(results).T
     assert np.allclose(errors, errors[0])

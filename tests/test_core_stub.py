@@ -108,3 +108,16 @@ def test_methods_of_the_stub_are_those_of_the_module(name):
         if isinstance(bound, property):
             bound = bound.fget
         assert methods[method] == bound_signatures(bound)
+
+
+def test_no_function_has_more_than_eight_parameters():
+    functions = {name: attrgetter(name)(_core) for name in FUNCTIONS}
+    for name in CLASSES:
+        for key, member in vars(getattr(_core, name)).items():
+            if hasattr(member, "__nb_signature__"):
+                functions[f"{name}.{key}"] = member
+    assert {"Trees.__init__", "Trees.write", "encode"} <= functions.keys()
+    for name, function in functions.items():
+        for arguments, _ in bound_signatures(function):
+            names = [argument for argument, _ in arguments if argument != "self"]
+            assert len(names) <= 8, name

@@ -94,14 +94,14 @@ def test_newton_scores_prefer_flat_rows():
     assert by_weight.features.tolist() == [0]  # (4^2 + 4^2) / 2 against (2^2 + 2^2) / 2
     gradient = np.array([[3.0, 1.0, -1.0, 1.0]])
     by_weight = Search(1).grow(columns, [3, 3], [0, 0], gradient, None, 0.0, growth)
-    by_bend = Search(1).grow(columns, [3, 3], [0, 0], (gradient, hessian), None, 0.0, growth)
+    by_curvature = Search(1).grow(columns, [3, 3], [0, 0], (gradient, hessian), None, 0.0, growth)
     # By weight 2^2 / 2 + 2^2 / 2 against 4^2 / 2; by curvature 2^2 / 1.1 twice against 4^2 / .2.
     assert by_weight.features.tolist() == [1]
-    assert by_bend.features.tolist() == [1]
+    assert by_curvature.features.tolist() == [1]
     hessian = np.array([[0.1, 1.0, 0.1, 1.0]])
     # By curvature the first feature has 2^2 / .2 + 2^2 / 2, the second 4^2 / 1.1.
-    by_bend = Search(1).grow(columns, [3, 3], [0, 0], (gradient, hessian), None, 0.0, growth)
-    assert by_bend.features.tolist() == [0]
+    by_curvature = Search(1).grow(columns, [3, 3], [0, 0], (gradient, hessian), None, 0.0, growth)
+    assert by_curvature.features.tolist() == [0]
 
 
 def test_a_feature_of_levels_is_split_by_one_level_against_the_rest():

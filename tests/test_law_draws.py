@@ -272,7 +272,7 @@ SKEWED = np.random.default_rng(5).standard_t(2, size=(1, 30))
 
 
 def draw_rows(gradient, sigma, n, step):
-    """One draw: rows, lift, mu, floor, share."""
+    """One draw: rows, inverse_probability, mu, floor, share."""
     shard = shard_without_codes(gradient.shape[1])
     slopes, draws = _core.Slopes(gradient, None), _core.Draws(2, step)
     return _core.testing.draw_rows(shard, slopes, 1.0, sigma, n, draws)
@@ -280,9 +280,9 @@ def draw_rows(gradient, sigma, n, step):
 
 def chances(gradient, sigma, n):
     """min(1, a / mu), a^2 = g^2 + sigma^2 + floor^2, with the mu that makes them add up to n."""
-    reach = np.sqrt(gradient[0] ** 2 + sigma**2 + np.abs(gradient).mean() ** 2)
-    mu = brentq(lambda mu: np.minimum(1.0, reach / mu).sum() - n, 1e-9, reach.sum())
-    return np.minimum(1.0, reach / mu)
+    importance = np.sqrt(gradient[0] ** 2 + sigma**2 + np.abs(gradient).mean() ** 2)
+    mu = brentq(lambda mu: np.minimum(1.0, importance / mu).sum() - n, 1e-9, importance.sum())
+    return np.minimum(1.0, importance / mu)
 
 
 @pytest.mark.parametrize("sigma", [0.0, 1.0])
@@ -292,9 +292,9 @@ def test_a_row_is_drawn_for_the_structure_by_what_it_may_add(sigma):
     unsure = chance < 1.0
     drawn = np.zeros((n_steps, 30))
     for step in range(n_steps):
-        rows, lift, *_ = draw_rows(SKEWED, sigma, n, step)
+        rows, inverse_probability, *_ = draw_rows(SKEWED, sigma, n, step)
         drawn[step, rows] = 1.0
-        np.testing.assert_allclose(lift, 1.0 / chance[rows], rtol=1e-12)
+        np.testing.assert_allclose(inverse_probability, 1.0 / chance[rows], rtol=1e-12)
     assert unsure.sum() > 20
     assert (drawn[:, ~unsure] == 1.0).all()
     p = chance[unsure]
@@ -307,8 +307,8 @@ def test_of_many_rows_each_stands_for_one_on_average(n):
     n_steps = 20_000
     count = np.zeros((n_steps, 30))
     for step in range(n_steps):
-        rows, lift, _, _, share = draw_rows(SKEWED, 0.5, n, step)
-        np.add.at(count[step], rows, lift / share)
+        rows, inverse_probability, _, _, share = draw_rows(SKEWED, 0.5, n, step)
+        np.add.at(count[step], rows, inverse_probability / share)
     assert_mean(count, np.ones(30))
 
 
@@ -318,12 +318,12 @@ def test_sums_over_drawn_rows_have_the_law_of_sums_over_all_plus_that_of_the_dra
     sums = np.empty((n_steps, 2))
     bounds = (float(np.abs(SKEWED).max()), 0.0)
     for step in range(n_steps):
-        rows, lift, mu, floor, _ = draw_rows(SKEWED, sigma, n, step)
+        rows, inverse_probability, mu, floor, _ = draw_rows(SKEWED, sigma, n, step)
         packed = np.empty((1, len(rows)), dtype=np.int64)
         scale, _ = _core.testing.quantise(
             shard_without_codes(30),
             _core.Slopes(SKEWED, None),
-            (rows, lift, mu, floor),
+            (rows, inverse_probability, mu, floor),
             (1.0, sigma),
             bounds,
             False,

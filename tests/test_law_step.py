@@ -230,14 +230,14 @@ def test_without_noise_the_chain_ends_at_the_ridge_solution():
     np.testing.assert_allclose(callback.raw[0, 0], expected, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize(("reach", "step"), [(math.inf, 8000.0), (2.0, 2.0)])
+@pytest.mark.parametrize(("trust_radius", "step"), [(math.inf, 8000.0), (2.0, 2.0)])
 def test_a_saturated_newton_leaf_counts_as_a_thousandth_of_the_mean_curvature(
-    monkeypatch, reach, step
+    monkeypatch, trust_radius, step
 ):
     # Left: f = 0, four rows with h = 1/4 each. Right: f = 30, four rows with h = 1e-13 each, all
     # wrong (g = 1): the Newton step would be -EPS * 1e13. Mean curvature 1/8, least 4 / 8000. Of
-    # that the logistic loss takes no more than its reach.
-    monkeypatch.setattr(Logistic, "trust_radius", reach)
+    # that the logistic loss takes no more than its trust radius.
+    monkeypatch.setattr(Logistic, "trust_radius", trust_radius)
     rows = binary_set([[0, 0, 0, 0, 1, 1, 1, 1]], np.array([0.0, 1.0, 0.0, 1.0, 0, 0, 0, 0]))
     callback = Record(start=np.array([[0.0] * 4 + [30.0] * 4]))
     sampler, rule = Langevin(EPS, 0.0, GAMMA), FixedStructure(splits(0))

@@ -25,9 +25,9 @@ from sglb import _core
 class Kernels:
     """Rows in leaves; each step takes slopes that have nothing to do with the last ones."""
 
-    def __init__(self, rng, n_rows, depth, n_outputs, *, weighted, reach=np.inf):
+    def __init__(self, rng, n_rows, depth, n_outputs, *, weighted, trust_radius=np.inf):
         self.rng = rng
-        self.reach = reach
+        self.trust_radius = trust_radius
         self.columns, _ = make_codes(rng, n_rows, N_CODES)
         self.splits = make_splits(rng, N_CODES, depth)
         self.weight = make_weight(rng, n_rows) if weighted else None
@@ -60,7 +60,7 @@ class Kernels:
         steps = _core.NewtonPath(*path, 1)
         shard, sums = self.sums(*self.arrays(gradient, hessian), steps, n_threads)
         _core.testing.split_gains(sums, l2, gains)
-        _core.advance_path(sums, _core.LeafRule(l2, self.reach), steps)
+        _core.advance_path(sums, _core.LeafRule(l2, self.trust_radius), steps)
         _core.look_ahead(shard, self.structure, steps, self.raw, ahead)
         return ahead, gains
 
@@ -68,7 +68,7 @@ class Kernels:
         values = np.full((self.n_leaves, len(self.raw)), np.nan)
         steps = _core.NewtonPath(*path, 1)
         _, sums = self.sums(*self.arrays(gradient, hessian), steps, n_threads)
-        rule, draws = _core.LeafRule(l2, self.reach), _core.Draws(*where)
+        rule, draws = _core.LeafRule(l2, self.trust_radius), _core.Draws(*where)
         _core.leaf_values(sums, rule, 0.3, sigma, draws, steps, values)
         return values
 
@@ -86,16 +86,18 @@ class Kernels:
     st.tuples(seeds, steps),
 )
 def test_paths_and_values_equal_their_twin(
-    rng, n_rows, depth, n_outputs, weighted, n_steps, l2, sigma, reach, where
+    rng, n_rows, depth, n_outputs, weighted, n_steps, l2, sigma, trust_radius, where
 ):
-    kernels = Kernels(rng, n_rows, depth, n_outputs, weighted=weighted, reach=reach)
+    kernels = Kernels(rng, n_rows, depth, n_outputs, weighted=weighted, trust_radius=trust_radius)
     facts = kernels.leaf, kernels.n_leaves
     path = reference_leaves.start_path(kernels.n_leaves, n_outputs)
     expected = path.copy()
     for _ in range(n_steps):
         slopes = kernels.slopes()
         ahead, gains = kernels.approach(*slopes, l2, path)
-        expected = reference_leaves.approach(*facts, *slopes, kernels.weight, l2, expected, reach)
+        expected = reference_leaves.approach(
+            *facts, *slopes, kernels.weight, l2, expected, trust_radius
+        )
         np.testing.assert_allclose(path, expected, rtol=1e-9, atol=1e-12)
         np.testing.assert_allclose(ahead, kernels.raw + path[0][kernels.leaf].T, rtol=1e-15)
         first = reference_leaves.gains(kernels.leaf, depth, slopes[0], kernels.weight, l2)
@@ -103,7 +105,7 @@ def test_paths_and_values_equal_their_twin(
     slopes = kernels.slopes()
     values = kernels.fit(*slopes, l2, sigma, where, path)
     twin = reference_leaves.leaf_values(
-        *facts, *slopes, kernels.weight, 0.3, sigma, l2, *where, expected, reach
+        *facts, *slopes, kernels.weight, 0.3, sigma, l2, *where, expected, trust_radius
     )
     np.testing.assert_allclose(values, twin, rtol=1e-9, atol=1e-12)
 
@@ -156,7 +158,7 @@ class LossKernels(Kernels):
     """The same with slopes of the logistic loss, which finds its way along the path by itself."""
 
     def __init__(self, rng, n_rows, depth, *, weighted):
-        super().__init__(rng, n_rows, depth, 1, weighted=weighted, reach=0.7)
+        super().__init__(rng, n_rows, depth, 1, weighted=weighted, trust_radius=0.7)
         self.y = (rng.random(n_rows) < 0.3) * 1.0
         self.loss = _core.Slopes("logistic", (0.0, 0.0), self.y, self.raw, True)
 
@@ -169,12 +171,12 @@ class LossKernels(Kernels):
         _, sums = self.sums(self.loss, (1.0, 0.25), steps, n_threads, step)
         if gains is not None:
             _core.testing.split_gains(sums, 1.5, gains)
-        _core.advance_path(sums, _core.LeafRule(1.5, self.reach), steps)
+        _core.advance_path(sums, _core.LeafRule(1.5, self.trust_radius), steps)
 
     def end(self, path, n_threads=1):
         values, steps = np.full((self.n_leaves, 1), np.nan), _core.NewtonPath(*path, 1)
         _, sums = self.sums(self.loss, (1.0, 0.25), steps, n_threads)
-        rule, draws = _core.LeafRule(1.5, self.reach), _core.Draws(1, 2)
+        rule, draws = _core.LeafRule(1.5, self.trust_radius), _core.Draws(1, 2)
         _core.leaf_values(sums, rule, 0.3, 2.0, draws, steps, values)
         return values
 

@@ -141,13 +141,12 @@ def test_sums_by_level_and_gains_of_combinations_are_the_same_bits(weight):
     residuals = np.stack([X[:, 3] * np.exp(X[:, 4]), X[:, 0]])
 
     def numbers(order):
-        levels_there = np.ascontiguousarray(levels[:, order])
-        targets, reordered = np.ascontiguousarray(residuals[:, order]), taken(weight, order)
+        columns = _core.Levels(np.ascontiguousarray(levels[:, order]), n_levels)
+        reordered = np.ascontiguousarray(residuals[:, order])
+        targets = _core.LevelTargets(reordered, taken(weight, order))
         sums, counts, (gains, errors) = np.empty((2, 120)), np.empty(120), np.empty((2, 3))
-        _core.level_sums(levels_there, n_levels, targets, reordered, sums, counts, 2)
-        _core.combination_gains(
-            levels_there, n_levels, members, targets, reordered, 5.0, gains, errors, 2
-        )
+        _core.level_sums(columns, targets, sums, counts, 2)
+        _core.combination_gains(columns, members, targets, 5.0, gains, errors, 2)
         return np.concatenate([sums.reshape(-1), counts, gains, errors])
 
     assert_order_does_not_matter(numbers)

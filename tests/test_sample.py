@@ -63,7 +63,7 @@ def test_few_rows_with_weight_are_all_drawn(n, sigma):
     weight[[3, 7_001, 15_003]] = 1.0, 2.0, 1.0
     found = draw_rows(gradient, weight, sigma, n)
     assert np.array_equal(found.rows, [3, 7_001, 15_003])
-    assert np.array_equal(found.lift, np.ones(3))
+    assert np.array_equal(found.inverse_probability, np.ones(3))
 
 
 @pytest.mark.parametrize("sigma", [0.0, 2.0])
@@ -112,5 +112,5 @@ def test_rows_without_weight_are_never_drawn():
 @pytest.mark.parametrize("sigma", [0.0, 2.0])
 def test_where_no_row_has_a_gradient_all_are_alike(sigma):
     draw = draw_rows(np.zeros((1, 1000)), None, sigma, 250)
-    assert np.allclose(draw.lift, 2.0)  # of 500 candidates
+    assert np.allclose(draw.inverse_probability, 2.0)  # of 500 candidates
     assert draw.share == 0.5

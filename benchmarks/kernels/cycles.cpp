@@ -12,7 +12,7 @@
 #include <random>
 #include <vector>
 
-#include "histogram.h"
+#include "candidate_scores.h"
 #include "noise.h"
 #include "register_sums.h"
 #include "uncertainty.h"
@@ -54,9 +54,9 @@ int main() {
         order[i] = counters[i] = i;
         words[i] = (static_cast<int64_t>(random() % 2001) - 1000) * (int64_t{1} << 32) + 100;
     }
-    std::vector<int64_t> whole(n_codes * group_features), part(whole.size());
-    std::vector<float> score(whole.size());
-    std::vector<int32_t> parted(whole.size());
+    std::vector<int64_t> parent(n_codes * group_features), child(parent.size());
+    std::vector<float> score(parent.size());
+    std::vector<int32_t> splits_rows(parent.size());
     std::vector<uint32_t> drawn(4 * n_rows);
     uint32_t* const to[4] = {drawn.data(), drawn.data() + n_rows, drawn.data() + 2 * n_rows,
                              drawn.data() + 3 * n_rows};
@@ -82,7 +82,7 @@ int main() {
     std::vector<double> numbers(5 * tile);
     double* const out = numbers.data();
 
-    const Family family{whole.data(), part.data()};
+    const SplitNode node{parent.data(), child.data()};
     const GroupRule rule{n_codes, group_features, {}, 10.0f};
     double clock = std::numeric_limits<double>::infinity();
     double addition = clock, step = clock, counter = clock, state = clock, entropy = clock;
@@ -92,14 +92,15 @@ int main() {
         addition = std::min(addition, nanoseconds([&] {
                                           build_histogram({rows.data(), group_features, false},
                                                           order.data(), words.data(), n_rows, false,
-                                                          whole.data());
+                                                          parent.data());
                                       }) / (n_rows * group_features));
-        std::copy(whole.begin(), whole.end(), part.begin());
+        std::copy(parent.begin(), parent.end(), child.begin());
         step = std::min(step, nanoseconds([&] {
-                                  score_histograms(&family, 1, rule,
-                                                   {score.data(), parted.data(), nullptr, nullptr});
+                                  score_histograms(
+                                      &node, 1, rule,
+                                      {score.data(), splits_rows.data(), nullptr, nullptr});
                               }) / (2 * n_codes * group_features));
-        std::fill(whole.begin(), whole.end(), 0);
+        std::fill(parent.begin(), parent.end(), 0);
         counter =
             std::min(counter, nanoseconds([&] {
                                   gather_words({1, 2, Role::score, 0}, counters.data(), n_rows, to);

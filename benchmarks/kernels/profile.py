@@ -18,14 +18,14 @@ INSIDE = re.compile(r"/_core[^/]*\.so$")
 
 # The kernel that a function belongs to, by a word in its name; the first that fits.
 KERNELS = {
-    "partition": ("leafrows", "part_rows", "part_wide", "part_rest"),
-    "sample": ("drawing", "candidate_words", "reach", "toss", "add_squares"),
+    "partition": ("leafrows", "partition_rows", "partition_wide", "partition_rest"),
+    "sample": ("drawing", "candidate_words", "importances", "toss", "add_squares"),
     "scoring": ("score",),
     "histogram": ("histogram", "build"),
     "noise": ("draw", "words", "normal", "philox"),
     "quantise": ("quantise", "pack", "masses", "slope"),
-    "leaves": ("leaf", "leaves", "add_bit"),
-    "encode": ("encode", "search_codes"),
+    "leaves": ("leaf", "leaves"),
+    "encode": ("encode", "search_tree"),
     "trees": ("tree", "predict"),
     "links": ("entrop", "logits", "exponential", "reduce", "softmax", "sigmoid", "finish_two"),
 }

@@ -188,20 +188,21 @@ void py_predict_linked(const PredictorObject& object, AnyMatrix x, const std::st
 }
 
 void py_predict_entropies(const PredictorObject& object, AnyMatrix x, const std::string& link,
-                          double parameter, Array<double, 2> mean, Array<double, 1> knowledge,
-                          Array<double, 1> data, Array<double, 1> total, int n_threads) {
+                          double parameter, Array<double, 2> mean, Array<double, 2> parts,
+                          int n_threads) {
     const Predictor& predictor = object.predictor;
     const Link kernel = find_link(link, parameter);
     const size_t n = x.shape(0);
     require(kernel.of_classes() && predictor.n_states() > 0,
             "entropies need probabilities of at least one state");
     require(mean.shape(0) == n && length(mean, 1) > 1 &&
-                kernel.fits(predictor.n_outputs(), length(mean, 1)) && knowledge.shape(0) == n &&
-                data.shape(0) == n && total.shape(0) == n,
-            "mean must be (N, C), knowledge, data and total (N,)");
+                kernel.fits(predictor.n_outputs(), length(mean, 1)) && parts.shape(0) == 3 &&
+                parts.shape(1) == n,
+            "mean must be (N, C), parts (3, N)");
     const Table table = object.table(x);
     nb::gil_scoped_release release;
-    predictor.entropies(table, kernel, {mean.data(), knowledge.data(), data.data(), total.data()},
+    double* knowledge = parts.data();
+    predictor.entropies(table, kernel, {mean.data(), knowledge, knowledge + n, knowledge + 2 * n},
                         n_threads);
 }
 
@@ -240,8 +241,7 @@ void bind_ensemble(nb::module_& m) {
     m.def("predict_linked", &py_predict_linked, "predictor"_a, "x"_array, "link"_a, "parameter"_a,
           "out"_array, "n_threads"_a);
     m.def("predict_entropies", &py_predict_entropies, "predictor"_a, "x"_array, "link"_a,
-          "parameter"_a, "mean"_array, "knowledge"_array, "data"_array, "total"_array,
-          "n_threads"_a);
+          "parameter"_a, "mean"_array, "parts"_array, "n_threads"_a);
     m.def("predict_variance", &py_predict_variance, "predictor"_a, "x"_array, "link"_a,
           "parameter"_a, "mean"_array, "variance"_array, "n_threads"_a);
 }

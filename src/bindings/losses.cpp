@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "cross_entropy.h"
 #include "links.h"
 #include "slopes_object.h"
 

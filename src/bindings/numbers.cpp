@@ -10,19 +10,15 @@ namespace sglb::bindings {
 
 namespace {
 
-void check_weight(const In<double, 1>& values, const MaybeVector& weight) {
+void py_add(ExactSum& sum, const In<double, 1>& values, const MaybeVector& weight) {
     require(!weight || weight->shape(0) == values.shape(0), "weight must be as long as values");
-}
-
-void py_add(ExactSum& sum, In<double, 1> values, MaybeVector weight) {
-    check_weight(values, weight);
     sum.add(values.data(), pointer(weight), length(values, 0));
 }
 
-double py_total(In<double, 1> values, MaybeVector weight, int n_threads) {
-    check_weight(values, weight);
-    nb::gil_scoped_release release;
-    return total(values.data(), pointer(weight), length(values, 0), n_threads);
+double py_total(const In<double, 1>& values, const MaybeVector& weight) {
+    ExactSum sum;
+    py_add(sum, values, weight);
+    return sum.value();
 }
 
 void py_running_totals(In<double, 1> values, Array<double, 1> sums) {
@@ -58,7 +54,7 @@ void bind_numbers(nb::module_& m) {
         .def("__getstate__", &ExactSum::state)
         .def("__setstate__",
              [](ExactSum& sum, const ExactSum::State& state) { new (&sum) ExactSum(state); });
-    m.def("total", &py_total, "values"_array, "weight"_array.none(), "n_threads"_a);
+    m.def("total", &py_total, "values"_array, "weight"_array.none());
     m.def("running_totals", &py_running_totals, "values"_array, "sums"_array);
     m.def("exp", &py_each<fill_exponential>, "values"_array, "out"_array);
     m.def("log", &py_each<fill_logarithm>, "values"_array, "out"_array);

@@ -2,6 +2,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <type_traits>
 #include <vector>
 
 #include "owned.h"
@@ -15,16 +16,16 @@ namespace sglb::bindings {
 namespace {
 
 // A number of every split as a NumPy array.
-template <class T>
-Owned<T> column(const StructureObject& structure, T Split::* member) {
-    std::vector<T> numbers;
+template <auto member>
+auto column(const StructureObject& structure) {
+    std::vector<std::remove_cvref_t<decltype(Split{}.*member)>> numbers;
     for (int d = 0; d < structure.depth; ++d) numbers.push_back(structure.splits[d].*member);
     return owned(numbers);
 }
 
 nb::tuple columns(const StructureObject& structure) {
-    return nb::make_tuple(column(structure, &Split::feature), column(structure, &Split::low),
-                          column(structure, &Split::high));
+    return nb::make_tuple(column<&Split::feature>(structure), column<&Split::low>(structure),
+                          column<&Split::high>(structure));
 }
 
 // A sample and the objects that it points into.
@@ -135,9 +136,7 @@ struct SearchObject {
     }
 };
 
-}  // namespace
-
-void bind_structure(nb::module_& m) {
+void bind_rows(nb::module_& m) {
     nb::class_<Draws>(m, "Draws")
         .def(nb::init<uint64_t, uint32_t>(), "seed"_a, "step"_a)
         .def_ro("seed", &Draws::seed)
@@ -150,24 +149,28 @@ void bind_structure(nb::module_& m) {
                       const WeightsObject&, Numbers, int>(),
              "code_columns"_array, "code_rows"_array, "n_codes"_array, "kinds"_array, "weights"_a,
              "numbers"_a, "n_threads"_a);
+}
+
+void bind_splits(nb::module_& m) {
     nb::class_<StructureObject>(m, "Structure")
         .def(nb::init<In<int32_t, 1>, In<uint8_t, 1>, In<uint8_t, 1>>(), "features"_array,
              "lows"_array, "highs"_array)
         .def_ro("depth", &StructureObject::depth)
         .def_prop_ro("n_leaves", &StructureObject::n_leaves)
-        .def_prop_ro(
-            "features", [](const StructureObject& self) { return column(self, &Split::feature); },
-            nb::rv_policy::move)
-        .def_prop_ro(
-            "lows", [](const StructureObject& self) { return column(self, &Split::low); },
-            nb::rv_policy::move)
-        .def_prop_ro(
-            "highs", [](const StructureObject& self) { return column(self, &Split::high); },
-            nb::rv_policy::move)
+        .def_prop_ro("features", &column<&Split::feature>, nb::rv_policy::move)
+        .def_prop_ro("lows", &column<&Split::low>, nb::rv_policy::move)
+        .def_prop_ro("highs", &column<&Split::high>, nb::rv_policy::move)
         .def("__iter__", [](const StructureObject& self) { return nb::iter(columns(self)); })
         .def("__reduce__", [](const StructureObject& self) {
             return nb::make_tuple(nb::type<StructureObject>(), columns(self));
         });
+}
+
+}  // namespace
+
+void bind_structure(nb::module_& m) {
+    bind_rows(m);
+    bind_splits(m);
     nb::class_<SamplePlan>(m, "SamplePlan")
         .def(
             "__init__",

@@ -21,15 +21,22 @@ namespace {
 
 void py_normals(uint64_t seed, uint32_t step, uint32_t role, uint32_t output, uint64_t first,
                 Array<double, 1> out, int n_threads) {
+    const Stream stream{seed, step, static_cast<Role>(role), output};
     nb::gil_scoped_release release;
-    fill_normals({seed, step, static_cast<Role>(role), output}, first, length(out, 0), out.data(),
-                 n_threads);
+    parallel_rows(length(out, 0), n_threads, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i)
+            out.data()[i] = normal_at(stream, first + static_cast<uint64_t>(i));
+    });
 }
 
 void py_normals_single(uint64_t seed, uint32_t step, uint32_t role, uint32_t output, uint64_t first,
                        Array<float, 1> out) {
-    fill_normals_single({seed, step, static_cast<Role>(role), output}, first, length(out, 0),
-                        out.data());
+    const Stream stream{seed, step, static_cast<Role>(role), output};
+    for (size_t i = 0; i < out.size(); ++i) {
+        const Words words = words_at(stream, (first + i) >> 1);
+        const auto odd = static_cast<uint32_t>((first + i) & 1);
+        out.data()[i] = normal_radius_single(words[0]) * normal_cosine_single(words[1], odd);
+    }
 }
 
 void py_evaluate(const SlopesObject& object, double subsample, const Draws& draws,
@@ -67,7 +74,8 @@ DrawnRows py_draw_rows(const ShardObject& shard, const SlopesObject& object, dou
     pilot_rows(input, pilot);
     draw_rows(input, pilot, draw, shard.n_threads);
     if (draw.dense) std::erase(draw.inverse_probability, 0.0);
-    return {owned(draw.rows), owned(draw.inverse_probability), draw.mu, draw.floor, draw.share};
+    return {owned(draw.rows), owned(draw.inverse_probability), draw.scale.mu, draw.scale.floor,
+            draw.share};
 }
 
 void check_rows(const In<uint32_t, 1>& rows, int64_t n_rows) {
@@ -91,8 +99,8 @@ std::pair<double, double> py_quantise(const ShardObject& shard, const SlopesObje
         check_rows(numbers, shard.n_rows());
         require(!inverse || (inverse->shape(0) == numbers.shape(0) && mu > 0.0 && floor >= 0.0),
                 "inverse_probability must be (n,), mu positive, floor not negative");
-        rows = {numbers.data(), pointer(inverse), length(numbers, 0), length(numbers, 0), mu,
-                floor};
+        rows = {
+            numbers.data(), pointer(inverse), length(numbers, 0), length(numbers, 0), {mu, floor}};
     }
     require(length(packed, 0) == object.slopes.n_outputs && length(packed, 1) == rows.n,
             "packed must be (K, n)");
@@ -141,8 +149,8 @@ void py_leaf_indices(In<uint8_t, 2> columns, const StructureObject& structure,
     structure.check_features(length(columns, 0));
     require(out.shape(0) == columns.shape(1), "out must be (N,)");
     parallel_rows(length(out, 0), n_threads, [&](int64_t begin, int64_t end) {
-        leaf_indices(columns.data(), length(columns, 1), structure.splits, structure.depth, begin,
-                     end, out.data() + begin);
+        leaf_indices(columns.data() + begin, length(columns, 1), structure.splits, structure.depth,
+                     end - begin, out.data() + begin);
     });
 }
 

@@ -147,22 +147,6 @@ std::vector<double> choose_thresholds(const Distinct& d, size_t max_bins) {
     return thresholds;
 }
 
-constexpr int64_t encode_rows = 512;
-
-// Branch-free search: `table` holds 2^levels - 1 thresholds, the unused ones +infinity.
-SGLB_KERNEL void search_codes(const double* x, int64_t n, const double* table, int levels,
-                              uint8_t* codes) {
-    uint32_t position[encode_rows];
-    for (int64_t i = 0; i < n; ++i) position[i] = 0;
-    for (int level = levels - 1; level >= 0; --level) {
-        const uint32_t step = uint32_t{1} << level;
-        for (int64_t i = 0; i < n; ++i)
-            position[i] += table[position[i] + step - 1] < x[i] ? step : 0;
-    }
-    for (int64_t i = 0; i < n; ++i)
-        codes[i] = static_cast<uint8_t>(x[i] == x[i] ? position[i] + 1 : 0);
-}
-
 }  // namespace
 
 void find_thresholds(const Table& x, int max_bins, int64_t sample_rows, uint64_t seed,
@@ -189,24 +173,6 @@ void find_thresholds(const Table& x, int max_bins, int64_t sample_rows, uint64_t
         std::copy(found.begin(), found.end(), out);
         n_thresholds[feature] = static_cast<int32_t>(found.size());
     });
-}
-
-void encode_block(const Table& x, int64_t feature, int64_t begin, int64_t end,
-                  const double* thresholds, int32_t n_thresholds, uint8_t* codes) {
-    int levels = 0;
-    while ((1 << levels) - 1 < n_thresholds) ++levels;
-    double table[256];
-    std::copy(thresholds, thresholds + n_thresholds, table);
-    std::fill(table + n_thresholds, table + (1 << levels), std::numeric_limits<double>::infinity());
-    double values[encode_rows];
-    for (int64_t at = begin; at < end; at += encode_rows) {
-        const int64_t n = std::min(encode_rows, end - at);
-        with_type(x, [&](const auto* data) {
-            const auto* from = data + at * x.row_stride + feature * x.feature_stride;
-            for (int64_t i = 0; i < n; ++i) values[i] = static_cast<double>(from[i * x.row_stride]);
-        });
-        search_codes(values, n, table, levels, codes + (at - begin));
-    }
 }
 
 namespace {

@@ -50,10 +50,6 @@ void with_type(const Table& x, F&& f) {
 void find_thresholds(const Table& x, int max_bins, int64_t sample_rows, uint64_t seed,
                      double* thresholds, int32_t* n_thresholds, int n_threads);
 
-// The codes of rows begin..end of one feature: OUT codes [end - begin].
-void encode_block(const Table& x, int64_t feature, int64_t begin, int64_t end,
-                  const double* thresholds, int32_t n_thresholds, uint8_t* codes);
-
 // OUT rows [n_rows * stride]: the same codes with one row's codes side by side, padded with 0.
 void to_rows(const uint8_t* columns, int64_t n_features, int64_t n_rows, int64_t stride,
              uint8_t* rows, int n_threads);

@@ -10,37 +10,36 @@ namespace {
 
 constexpr int64_t tile = 512;
 
-// index[i] gets `bit` where the code lies outside low .. low + span. Bytes throughout: vectors have
-// no shift of bytes.
-SGLB_KERNEL void add_bit(const uint8_t* codes, int64_t n, uint8_t low, uint8_t span, uint8_t bit,
-                         uint8_t* index) {
-    for (int64_t i = 0; i < n; ++i) {
-        const auto offset = static_cast<uint8_t>(codes[i] - low);
-        index[i] = static_cast<uint8_t>(index[i] | (offset > span ? bit : 0));
+}  // namespace
+
+// Bytes throughout: vectors have no shift of bytes.
+SGLB_KERNEL void leaf_indices(const uint8_t* codes, int64_t stride, const Split* splits, int depth,
+                              int64_t n, uint8_t* __restrict index) {
+    for (int64_t i = 0; i < n; ++i) index[i] = 0;
+    for (int d = 0; d < depth; ++d) {
+        const uint8_t* __restrict column = codes + splits[d].feature * stride;
+        const uint8_t low = splits[d].low;
+        const auto span = static_cast<uint8_t>(splits[d].high - splits[d].low);
+        const auto bit = static_cast<uint8_t>(1 << d);
+        for (int64_t i = 0; i < n; ++i) {
+            const auto offset = static_cast<uint8_t>(column[i] - low);
+            index[i] = static_cast<uint8_t>(index[i] | (offset > span ? bit : 0));
+        }
+        // Keeps the compiler from joining the loops over splits, which would cost the vectors.
+        asm volatile("" ::: "memory");
     }
 }
 
-}  // namespace
-
-void leaf_indices(const uint8_t* columns, int64_t n_rows, const Split* splits, int depth,
-                  int64_t begin, int64_t end, uint8_t* index) {
-    std::fill(index, index + (end - begin), uint8_t{0});
-    for (int d = 0; d < depth; ++d)
-        add_bit(columns + splits[d].feature * n_rows + begin, end - begin, splits[d].low,
-                static_cast<uint8_t>(splits[d].high - splits[d].low), static_cast<uint8_t>(1 << d),
-                index);
-}
-
-void leaf_indices(const uint8_t* columns, int64_t n_rows, const Split* splits, int depth,
-                  int64_t begin, int64_t end, uint16_t* index) {
+void leaf_indices(const uint8_t* codes, int64_t stride, const Split* splits, int depth, int64_t n,
+                  uint16_t* index) {
     uint8_t low[tile], high[tile];
     const int low_depth = std::min(depth, byte_depth);
-    for (int64_t at = begin; at < end; at += tile) {
-        const int64_t n = std::min(tile, end - at);
-        leaf_indices(columns, n_rows, splits, low_depth, at, at + n, low);
-        leaf_indices(columns, n_rows, splits + low_depth, depth - low_depth, at, at + n, high);
-        for (int64_t i = 0; i < n; ++i)
-            index[at - begin + i] = static_cast<uint16_t>(low[i] | high[i] << 8);
+    for (int64_t at = 0; at < n; at += tile) {
+        const int64_t count = std::min(tile, n - at);
+        leaf_indices(codes + at, stride, splits, low_depth, count, low);
+        leaf_indices(codes + at, stride, splits + low_depth, depth - low_depth, count, high);
+        for (int64_t i = 0; i < count; ++i)
+            index[at + i] = static_cast<uint16_t>(low[i] | high[i] << 8);
     }
 }
 
@@ -57,10 +56,10 @@ class Mover {
         //     C (raw e - offset e) + offset e + b value = C raw e + (b value + (e - C e) offset)
         //
         // in the first column; the brackets of all leaves are computed once.
-        added_.resize(static_cast<size_t>(size_ * n_leaves * n_outputs));
+        added_.resize(size_ * n_leaves * n_outputs);
         for (int64_t i = 0; i < size_; ++i) {
-            const double kept = (i == 0 ? 1.0 : 0.0) - by.C[static_cast<size_t>(i * size_)];
-            const double gain = by.b[static_cast<size_t>(i)];
+            const double kept = (i == 0 ? 1.0 : 0.0) - by.C[i * size_];
+            const double gain = by.b[i];
             double* added = added_.data() + i * n_leaves * n_outputs;
             for (int64_t j = 0; j < n_leaves; ++j)
                 for (int64_t k = 0; k < n_outputs; ++k)
@@ -97,13 +96,10 @@ class Mover {
             for (int64_t i = 0; i < size_; ++i) {
                 double sum = 0.0;
                 for (int64_t j = 0; j < size_; ++j)
-                    sum += step_.transition.C[static_cast<size_t>(i * size_ + j)] *
-                           raw[j * part + row];
-                moved[static_cast<size_t>(i)] =
-                    sum +
-                    added_[static_cast<size_t>(i * n_values + index[row] * step_.n_outputs + k)];
+                    sum += step_.transition.C[i * size_ + j] * raw[j * part + row];
+                moved[i] = sum + added_[i * n_values + index[row] * step_.n_outputs + k];
             }
-            for (int64_t i = 0; i < size_; ++i) raw[i * part + row] = moved[static_cast<size_t>(i)];
+            for (int64_t i = 0; i < size_; ++i) raw[i * part + row] = moved[i];
         }
     }
 
@@ -120,7 +116,7 @@ void advance(const uint8_t* columns, const Step& step, double* state, int n_thre
         uint16_t index[tile];
         for (int64_t at = begin; at < end; at += tile) {
             const int64_t n = std::min(tile, end - at);
-            leaf_indices(columns, step.n_rows, step.splits, step.depth, at, at + n, index);
+            leaf_indices(columns + at, step.n_rows, step.splits, step.depth, n, index);
             mover.run(index, at, n, state);
         }
     });

@@ -11,11 +11,11 @@ namespace sglb {
 
 inline constexpr int byte_depth = 8;  // up to this depth the number of a leaf fits a byte
 
-// Leaf of rows begin..end, `columns` with n_rows rows: OUT index [end - begin].
-void leaf_indices(const uint8_t* columns, int64_t n_rows, const Split* splits, int depth,
-                  int64_t begin, int64_t end, uint8_t* index);
-void leaf_indices(const uint8_t* columns, int64_t n_rows, const Split* splits, int depth,
-                  int64_t begin, int64_t end, uint16_t* index);
+// Leaves of n rows; the code of row i of feature f is codes[f * stride + i]. OUT index [n].
+void leaf_indices(const uint8_t* codes, int64_t stride, const Split* splits, int depth, int64_t n,
+                  uint8_t* index);
+void leaf_indices(const uint8_t* codes, int64_t stride, const Split* splits, int depth, int64_t n,
+                  uint16_t* index);
 
 // How a state moves: S <- C S + b (x) tree, with S [size * n_outputs * n_rows]. The model is S[0].
 struct Transition {

@@ -13,19 +13,18 @@ namespace {
 
 constexpr int64_t few_rows = 8;  // below this a tile's set-up costs more than it saves
 
-// Level l of a tree has 2^l nodes and at least 16 places.
+// Level l of a tree has 2^l nodes and at least 16 entries.
 constexpr int level_begin(int level) { return level < 5 ? 16 * level : (1 << level) + 48; }
 
-// Node j of level l parts the 2^(levels - l) thresholds below it in the middle.
+// Node j of level l is the middle one of the 2^(levels - l) - 1 thresholds of its subtree.
 std::vector<float> make_tree(const double* thresholds, int32_t n, int levels) {
     std::vector<float> tree(static_cast<size_t>(level_begin(levels)) + 16,
                             std::numeric_limits<float>::infinity());
     for (int level = 0; level < levels; ++level)
         for (int j = 0; j < 1 << level; ++j) {
-            const int place = (2 * j + 1) * (1 << (levels - 1 - level)) - 1;
-            if (place < n)
-                tree[static_cast<size_t>(level_begin(level) + j)] =
-                    static_cast<float>(thresholds[place]);
+            const int position = (2 * j + 1) * (1 << (levels - 1 - level)) - 1;
+            if (position < n)
+                tree[level_begin(level) + j] = static_cast<float>(thresholds[position]);
         }
     return tree;
 }
@@ -36,18 +35,18 @@ __attribute__((target("default")))
 #endif
 bool search_tree(const float* x, int64_t n, const float* tree, int levels, uint8_t* codes) {
     // A level of all values at a time: they do not wait for one another.
-    uint32_t place[Encoder::most_rows] = {};
+    uint32_t position[Encoder::most_rows] = {};
     bool met = false;
     for (int level = 0; level < levels; ++level) {
         const float* nodes = tree + level_begin(level);
         for (int64_t i = 0; i < n; ++i) {
-            const float node = nodes[place[i]];
+            const float node = nodes[position[i]];
             met |= node == x[i];
-            place[i] = 2 * place[i] + (node < x[i] ? 1 : 0);
+            position[i] = 2 * position[i] + (node < x[i] ? 1 : 0);
         }
     }
     for (int64_t i = 0; i < n; ++i)
-        codes[i] = static_cast<uint8_t>(x[i] == x[i] ? place[i] + 1 : 0);
+        codes[i] = static_cast<uint8_t>(x[i] == x[i] ? position[i] + 1 : 0);
     return met;
 }
 
@@ -75,8 +74,9 @@ __attribute__((target("arch=x86-64-v3"))) bool search_tree(const float* x, int64
             const __m256 right = _mm256_cmp_ps(node, value, _CMP_LT_OQ);  // -1 where true
             j = _mm256_sub_epi32(_mm256_add_epi32(j, j), _mm256_castps_si256(right));
         }
-        const __m256 there = _mm256_cmp_ps(value, value, _CMP_ORD_Q);
-        j = _mm256_and_si256(_mm256_add_epi32(j, _mm256_set1_epi32(1)), _mm256_castps_si256(there));
+        const __m256 present = _mm256_cmp_ps(value, value, _CMP_ORD_Q);
+        j = _mm256_and_si256(_mm256_add_epi32(j, _mm256_set1_epi32(1)),
+                             _mm256_castps_si256(present));
         const __m128i words =
             _mm_packus_epi32(_mm256_castsi256_si128(j), _mm256_extracti128_si256(j, 1));
         _mm_storel_epi64(reinterpret_cast<__m128i*>(codes + i), _mm_packus_epi16(words, words));
@@ -105,8 +105,8 @@ __attribute__((target("arch=x86-64-v4"))) bool search_tree(const float* x, int64
             j = _mm512_add_epi32(j, j);
             j = _mm512_mask_add_epi32(j, right, j, _mm512_set1_epi32(1));
         }
-        const __mmask16 there = _mm512_cmp_ps_mask(value, value, _CMP_ORD_Q);
-        j = _mm512_maskz_add_epi32(there, j, _mm512_set1_epi32(1));
+        const __mmask16 present = _mm512_cmp_ps_mask(value, value, _CMP_ORD_Q);
+        j = _mm512_maskz_add_epi32(present, j, _mm512_set1_epi32(1));
         _mm_storeu_si128(reinterpret_cast<__m128i*>(codes + i), _mm512_cvtepi32_epi8(j));
     }
     return met != 0;
@@ -126,32 +126,34 @@ Encoder::Encoder(const double* thresholds, const int32_t* n_thresholds, int64_t 
     }
 }
 
+void Encoder::encode_exactly(const Feature& feature, const Table& x, int64_t begin, int64_t end,
+                             uint8_t* codes) {
+    const double *first = feature.thresholds, *last = first + feature.n_thresholds;
+    with_type(x, [&](const auto* data) {
+        const auto* from = data + begin * x.row_stride + feature.feature * x.feature_stride;
+        for (int64_t i = 0; i < end - begin; ++i) {
+            const auto value = static_cast<double>(from[i * x.row_stride]);
+            const int64_t below = std::lower_bound(first, last, value) - first;
+            codes[i] = static_cast<uint8_t>(value == value ? below + 1 : 0);
+        }
+    });
+}
+
 void Encoder::encode(const Table& x, int64_t j, int64_t begin, int64_t end, uint8_t* codes) const {
-    const Feature& f = features_[static_cast<size_t>(j)];
+    const Feature& feature = features_[j];
     const int64_t n = end - begin;
-    if (n <= few_rows) {
-        with_type(x, [&](const auto* data) {
-            const auto* from = data + begin * x.row_stride + f.feature * x.feature_stride;
-            for (int64_t i = 0; i < n; ++i) {
-                const auto value = static_cast<double>(from[i * x.row_stride]);
-                const double* place =
-                    std::lower_bound(f.thresholds, f.thresholds + f.n_thresholds, value);
-                codes[i] = static_cast<uint8_t>(value == value ? place - f.thresholds + 1 : 0);
-            }
-        });
-        return;
-    }
+    if (n <= few_rows) return encode_exactly(feature, x, begin, end, codes);
     float values[most_rows];
     const int64_t padded = (n + 15) / 16 * 16;
     with_type(x, [&](const auto* data) {
-        const auto* from = data + begin * x.row_stride + f.feature * x.feature_stride;
+        const auto* from = data + begin * x.row_stride + feature.feature * x.feature_stride;
         for (int64_t i = 0; i < n; ++i)
             values[i] = static_cast<float>(static_cast<double>(from[i * x.row_stride]));
     });
     // No number: it cannot meet a threshold.
     std::fill(values + n, values + padded, std::numeric_limits<float>::quiet_NaN());
-    if (search_tree(values, padded, f.tree.data(), f.levels, codes))
-        encode_block(x, f.feature, begin, end, f.thresholds, f.n_thresholds, codes);
+    if (search_tree(values, padded, feature.tree.data(), feature.levels, codes))
+        encode_exactly(feature, x, begin, end, codes);
 }
 
 void encode(const Table& x, const double* thresholds, const int32_t* n_thresholds, int64_t width,

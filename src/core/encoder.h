@@ -1,4 +1,4 @@
-// Values to codes: what encode_block() of bins.h gives, prepared once for many rows.
+// Values to codes as bins.h defines them, prepared once for many rows.
 //
 // The thresholds of a feature lie as a search tree of single-precision numbers, level by level, so
 // that a level fits into a register or two. Rounding to single precision never turns the order of
@@ -34,6 +34,8 @@ class Encoder {
         const double* thresholds;
         std::vector<float> tree;
     };
+    static void encode_exactly(const Feature& feature, const Table& x, int64_t begin, int64_t end,
+                               uint8_t* codes);
     std::vector<Feature> features_;
 };
 

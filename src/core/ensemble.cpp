@@ -57,8 +57,7 @@ void Predictor::each_state(Scratch& scratch, int64_t n, int64_t begin, Taker& ta
         sums_.find(s, scratch.codes.data(), scratch.stride, n, scratch.sums.data());
         if (size_ > 1) follow_parts(scratch, s, n);
         for (int64_t k = 0; k < n_outputs(); ++k)
-            follow(size_ > 1 ? 1.0 : factors_[static_cast<size_t>(s)],
-                   size_ > 1 ? 0.0 : sums_.unit(s, k), offset_[static_cast<size_t>(k)], n,
+            follow(size_ > 1 ? 1.0 : factors_[s], size_ > 1 ? 0.0 : sums_.unit(s, k), offset_[k], n,
                    scratch.sums.data() + k * tile, scratch.state.data() + k * tile,
                    taker.place(s, k, begin, scratch.scores.data()));
         taker.take(s, begin, n, scratch.scores.data());
@@ -73,12 +72,11 @@ void Predictor::follow_parts(Scratch& scratch, int64_t s, int64_t n) const {
         for (int64_t k = 0; k < n_outputs(); ++k) {
             const int64_t to = i * n_outputs() + k;
             for (int64_t row = 0; row < n; ++row) {
-                double next =
-                    sums_.unit(s, to) * scratch.sums[static_cast<size_t>(to * tile + row)];
+                double next = sums_.unit(s, to) * scratch.sums[to * tile + row];
                 for (int64_t j = 0; j < size_; ++j)
-                    next += factor[i * size_ + j] *
-                            scratch.before[static_cast<size_t>((j * n_outputs() + k) * tile + row)];
-                scratch.state[static_cast<size_t>(to * tile + row)] = next;
+                    next +=
+                        factor[i * size_ + j] * scratch.before[(j * n_outputs() + k) * tile + row];
+                scratch.state[to * tile + row] = next;
             }
         }
 }

@@ -4,10 +4,8 @@
 #include <bit>
 #include <cmath>
 #include <limits>
-#include <mutex>
 
 #include "elementary.h"
-#include "parallel.h"
 
 namespace sglb {
 namespace {
@@ -20,8 +18,6 @@ constexpr int64_t most_pending = int64_t{1} << 30;
 // Rows whose sum is taken in vectors: 8 lanes of 128 summands.
 constexpr int64_t block = 1024;
 constexpr int64_t lanes = 8;
-// Rows that a thread takes at a time.
-constexpr int64_t shard = int64_t{1} << 16;
 
 // Rump's extraction of the leading bits. With sigma = 2^m a power of two and |x| <= 2^(m - 8),
 // q = (sigma + x) - sigma is x rounded to a multiple of 2^(m - 53), and x - q, at most that unit,
@@ -189,10 +185,8 @@ double ExactSum::value() const {
         sum.carry();
     }
     int64_t top = n_limbs - 1;
-    while (top > 0 && !limbs[static_cast<size_t>(top)]) --top;
-    const auto limb = [&](int64_t i) {
-        return i < n_limbs ? static_cast<uint64_t>(limbs[static_cast<size_t>(i)]) : 0;
-    };
+    while (top > 0 && !limbs[top]) --top;
+    const auto limb = [&](int64_t i) { return i < n_limbs ? static_cast<uint64_t>(limbs[i]) : 0; };
     // 54 bits from the highest one on, the last of which decides about rounding.
     const int64_t highest = limb_bits * top + std::bit_width(limb(top)) - 1;
     const int64_t last = std::max<int64_t>(highest - 53, 0);
@@ -210,23 +204,6 @@ double ExactSum::value() const {
     }
     const double size = std::ldexp(static_cast<double>(bits), static_cast<int>(exponent));
     return negative ? -size : size;
-}
-
-double total(const double* values, const double* weight, int64_t n, int n_threads) {
-    ExactSum sum;
-    if (n_threads <= 1 || n < 2 * shard) {
-        sum.add(values, weight, n);
-        return sum.value();
-    }
-    std::mutex merging;
-    parallel_for((n + shard - 1) / shard, n_threads, [&](int64_t task) {
-        const int64_t begin = task * shard;
-        ExactSum part;
-        part.add(values + begin, weight ? weight + begin : nullptr, std::min(shard, n - begin));
-        const std::lock_guard lock(merging);
-        sum.merge(part);
-    });
-    return sum.value();
 }
 
 }  // namespace sglb

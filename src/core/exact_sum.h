@@ -2,8 +2,7 @@
 //
 // An ExactSum holds the sum of everything that was added as one integer, wide enough for any finite
 // double, and rounds it to the nearest double (ties to even) when it is asked for its value. So any
-// order, any number of threads and any cut of the rows into shards, whose sums are merged, give the
-// same bits.
+// order, and any cut of the rows into shards, whose sums are merged, give the same bits.
 #pragma once
 
 #include <array>
@@ -40,8 +39,5 @@ class ExactSum {
     std::array<int64_t, 3> specials_{};  // NaN, infinity, minus infinity
     int64_t n_pending_ = 0;              // summands that the limbs hold without a carry
 };
-
-// The value of an ExactSum of all; weight [n] or null.
-double total(const double* values, const double* weight, int64_t n, int n_threads);
 
 }  // namespace sglb

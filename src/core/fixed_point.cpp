@@ -14,11 +14,10 @@ Summands::Summands(const double* values, const double* weight, int64_t n, int n_
         largest = std::max(largest, std::bit_cast<int64_t>(std::abs(product(row))));
     largest_ = std::bit_cast<double>(largest);
     if (!std::isfinite(largest_) || (!values && !weight)) return;
-    numbers_.resize(static_cast<size_t>(n));
+    numbers_.resize(n);
     const FixedPoint unit(largest_);
     parallel_rows(n, n_threads, [&](int64_t begin, int64_t end) {
-        for (int64_t row = begin; row < end; ++row)
-            numbers_[static_cast<size_t>(row)] = unit.of(product(row));
+        for (int64_t row = begin; row < end; ++row) numbers_[row] = unit.of(product(row));
     });
 }
 
@@ -29,10 +28,9 @@ void Summands::by_group(const int32_t* groups, int64_t n_groups, double* sums) c
         return;
     }
     std::vector<Wide> exact(static_cast<size_t>(n_groups));
-    for (int64_t row = 0; row < n_; ++row)
-        exact[static_cast<size_t>(groups[row])] += numbers_[static_cast<size_t>(row)];
+    for (int64_t row = 0; row < n_; ++row) exact[groups[row]] += numbers_[row];
     const FixedPoint unit(largest_);
-    for (int64_t i = 0; i < n_groups; ++i) sums[i] = unit.value(exact[static_cast<size_t>(i)]);
+    for (int64_t i = 0; i < n_groups; ++i) sums[i] = unit.value(exact[i]);
 }
 
 void running_totals(const double* values, int64_t n, double* sums) {

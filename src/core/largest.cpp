@@ -18,8 +18,7 @@ double largest(const double* x, int64_t n, int n_threads) {
             most = maximum(most, absolute(x[i]));
             poison += 0.0 * x[i];
         }
-        parts[static_cast<size_t>(begin / block_rows)] =
-            poison == 0.0 ? most : std::numeric_limits<double>::infinity();
+        parts[begin / block_rows] = poison == 0.0 ? most : std::numeric_limits<double>::infinity();
     });
     double most = 0.0;
     for (const double value : parts) most = maximum(most, value);

@@ -1,7 +1,8 @@
 // The rows of the leaves of a tree while its structure is searched.
 //
 // Rows stand in chunks, one for each of up to eight threads if they are not few, and within a chunk
-// by leaf. A row never leaves its chunk, so that a thread finds in its cache what it has parted.
+// by leaf. A row never leaves its chunk, so that a thread finds in its cache what it has
+// partitioned.
 #pragma once
 
 #include <cstddef>
@@ -27,18 +28,16 @@ class LeafRows {
     int64_t n_chunks() const { return n_chunks_; }
     const uint32_t* order() const { return ws_.order.data(); }
     const Segment& segment(int64_t chunk, int64_t leaf) const {
-        return segments_[static_cast<size_t>(chunk * most_leaves_ + leaf)];
+        return segments_[chunk * most_leaves_ + leaf];
     }
     int64_t count(int64_t leaf) const;
 
     // Two leaves of each of the first n_leaves: `leaf` keeps the rows that go left, and
     // `leaf + n_leaves` has the others. Sums do not care about the order within a leaf.
-    void part(const Split& split, const CodeColumn& column, int64_t n_leaves);
+    void split(const Split& split, const CodeColumn& column, int64_t n_leaves);
 
   private:
-    Segment& place(int64_t chunk, int64_t leaf) {
-        return segments_[static_cast<size_t>(chunk * most_leaves_ + leaf)];
-    }
+    Segment& segment(int64_t chunk, int64_t leaf) { return segments_[chunk * most_leaves_ + leaf]; }
 
     int64_t most_leaves_, n_chunks_;
     int n_threads_;

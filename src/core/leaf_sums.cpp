@@ -85,7 +85,7 @@ class Summing {
             1, std::min<int64_t>(n_blocks, in_.depth <= byte_depth ? 4 * n_threads_ : n_threads_));
         n_lanes_ = in_.depth <= many_lanes_depth ? lanes : 1;
         std::vector<LeafSum>& sums = out_.sums;
-        sums.assign(static_cast<size_t>(n_stripes * n_lanes_ * n_sums), LeafSum{});
+        sums.assign(n_stripes * n_lanes_ * n_sums, LeafSum{});
         parallel_for(n_stripes, n_threads_, [&](int64_t stripe) {
             const int64_t begin = n_blocks * stripe / n_stripes * block_rows;
             const int64_t end = std::min(n_rows, n_blocks * (stripe + 1) / n_stripes * block_rows);
@@ -93,19 +93,19 @@ class Summing {
             for (int64_t at = begin, n = 0; at < end; at += n) {
                 n = std::min(in_.row_stride == 1 ? tile : line_end(at), end - at);
                 if (!looks_at(at)) continue;
-                leaf_indices(in_.columns, n_rows, in_.splits, in_.depth, at, at + n, index + at);
+                leaf_indices(in_.columns + at, n_rows, in_.splits, in_.depth, n, index + at);
                 add_tile(index + at, at, n, slopes, sums.data() + stripe * n_lanes_ * n_sums);
             }
         });
         for (int64_t part_number = 1; part_number < n_stripes * n_lanes_; ++part_number)
             for (int64_t j = 0; j < n_sums; ++j) {
-                const LeafSum& part = sums[static_cast<size_t>(part_number * n_sums + j)];
-                LeafSum& total = sums[static_cast<size_t>(j)];
+                const LeafSum& part = sums[part_number * n_sums + j];
+                LeafSum& total = sums[j];
                 total.gradient += part.gradient;
                 total.curvature += part.curvature;
                 total.weight += part.weight;
             }
-        sums.resize(static_cast<size_t>(n_sums));
+        sums.resize(n_sums);
     }
 
   private:

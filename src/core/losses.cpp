@@ -248,46 +248,10 @@ SGLB_KERNEL int64_t softmax(const Parameters&, const Rows& rows) {
     int64_t largest = 0;
     for (int64_t first = 0; first < rows.n; first += tile_rows) {
         const int64_t n = std::min(tile_rows, rows.n - first);
-        const int64_t found =
-            rows.hessian ? softmax_tile<true>(rows, first, n) : softmax_tile<false>(rows, first, n);
-        largest = std::max(largest, found);
+        largest = std::max(largest, rows.hessian ? softmax_tile<true>(rows, first, n)
+                                                 : softmax_tile<false>(rows, first, n));
     }
     return largest;
-}
-
-// log(1 + e^(-m z))
-SGLB_KERNEL void logistic_values(int64_t n, const double* __restrict y,
-                                 const double* __restrict raw, double* __restrict out) {
-    for (int64_t i = 0; i < n; ++i) {
-        const double z = (1.0 - 2.0 * y[i]) * raw[i];
-        // maximum() returns its second argument if that is NaN.
-        out[i] = maximum(0.0, z) + logarithm_1p(exponential(-absolute(z)));
-    }
-}
-
-// Of n <= tile_rows rows.
-SGLB_KERNEL void softmax_values(int64_t n, int64_t stride, int64_t n_outputs,
-                                const double* __restrict y, const double* __restrict raw,
-                                double* __restrict out) {
-    alignas(32) std::array<double, tile_rows> highest_of;
-    alignas(32) std::array<double, tile_rows> total_of;
-    double* __restrict highest = highest_of.data();
-    double* __restrict total = total_of.data();
-    for (int64_t i = 0; i < n; ++i) highest[i] = raw[i];
-    for (int64_t k = 1; k < n_outputs; ++k)
-        for (int64_t i = 0; i < n; ++i) highest[i] = maximum(highest[i], raw[k * stride + i]);
-    for (int64_t i = 0; i < n; ++i) total[i] = 0.0;
-    for (int64_t i = 0; i < n; ++i) out[i] = 0.0;
-    for (int64_t k = 0; k < n_outputs; ++k) {
-        const double label = static_cast<double>(k);
-        const double* __restrict z = raw + k * stride;
-        for (int64_t i = 0; i < n; ++i) {
-            total[i] += exponential(z[i] - highest[i]) + poison(z[i]);
-            out[i] = y[i] == label ? highest[i] - z[i] : out[i];
-        }
-    }
-    // The logarithm of NaN is some number.
-    for (int64_t i = 0; i < n; ++i) out[i] += logarithm(total[i]) + poison(total[i]);
 }
 
 LossKernel::Function find_kernel(std::string_view name) {
@@ -314,23 +278,15 @@ LossKernel find_loss(std::string_view name, LossParameters parameters, int64_t n
     return loss;
 }
 
-void cross_entropy(int64_t n_rows, int64_t n_outputs, const double* y, const double* raw,
-                   double* out) {
-    if (n_outputs == 1) return logistic_values(n_rows, y, raw, out);
-    for (int64_t at = 0; at < n_rows; at += tile_rows)
-        softmax_values(std::min(tile_rows, n_rows - at), n_rows, n_outputs, y + at, raw + at,
-                       out + at);
-}
-
 double loss_gradient(const LossKernel& loss, int64_t n_rows, int64_t n_outputs, const double* y,
                      const double* raw, double* gradient, double* hessian, int n_threads) {
     std::atomic<int64_t> largest{0};
     parallel_rows(n_rows, n_threads, [&](int64_t begin, int64_t end) {
-        const int64_t found =
+        const int64_t block_largest =
             loss.run({end - begin, n_rows, n_rows, n_outputs, y + begin, raw + begin,
                       gradient + begin, hessian ? hessian + begin : nullptr});
         int64_t known = largest.load(std::memory_order_relaxed);
-        while (found > known && !largest.compare_exchange_weak(known, found)) {
+        while (block_largest > known && !largest.compare_exchange_weak(known, block_largest)) {
         }
     });
     const double result = std::bit_cast<double>(largest.load());

@@ -43,10 +43,4 @@ LossKernel find_loss(std::string_view name, LossParameters parameters, int64_t n
 double loss_gradient(const LossKernel& loss, int64_t n_rows, int64_t n_outputs, const double* y,
                      const double* raw, double* gradient, double* hessian, int n_threads);
 
-// Minus the log-probability of each row's class, y being 0 .. n_classes - 1: for those who look on.
-// One output is the log-odds of class 1. raw [n_outputs * n_rows], output-major; OUT out [n_rows],
-// NaN where a score is NaN.
-void cross_entropy(int64_t n_rows, int64_t n_outputs, const double* y, const double* raw,
-                   double* out);
-
 }  // namespace sglb

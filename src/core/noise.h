@@ -101,7 +101,5 @@ SGLB_INLINE float unit_single(uint32_t word) {
 void fill_words(const Stream& stream, uint64_t first, int64_t n, uint32_t* out);
 // Words of n counters: word j of counter index[i] goes to to[j][i].
 void gather_words(const Stream& stream, const uint32_t* index, int64_t n, uint32_t* const (&to)[4]);
-void fill_normals(const Stream& stream, uint64_t first, int64_t n, double* out, int n_threads);
-void fill_normals_single(const Stream& stream, uint64_t first, int64_t n, float* out);
 
 }  // namespace sglb

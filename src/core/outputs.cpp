@@ -49,10 +49,9 @@ void draw_outputs(const std::vector<int64_t>& squares, uint64_t seed, uint32_t s
             -logarithm(unit(words_at(stream, k)[0]) + 0x1p-33) / static_cast<double>(squares[k]);
     outputs.resize(time.size());
     std::iota(outputs.begin(), outputs.end(), 0);
-    std::stable_sort(outputs.begin(), outputs.end(), [&](int32_t a, int32_t b) {
-        return time[static_cast<size_t>(a)] < time[static_cast<size_t>(b)];
-    });
-    outputs.resize(static_cast<size_t>(n));
+    std::stable_sort(outputs.begin(), outputs.end(),
+                     [&](int32_t a, int32_t b) { return time[a] < time[b]; });
+    outputs.resize(n);
     std::sort(outputs.begin(), outputs.end());
 }
 

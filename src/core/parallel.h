@@ -22,7 +22,7 @@ void set_interrupt_check(void (*check)());
 
 void parallel_for(int64_t n_tasks, int n_threads, const std::function<void(int64_t)>& task);
 
-// Rows are handled in blocks; work on fewer than two of them is not worth waking a thread for.
+// Rows are handled in blocks; work on one or two of them is not worth waking a thread for.
 inline constexpr int64_t block_rows = 1024;
 
 // task(begin, end) over blocks of rows.

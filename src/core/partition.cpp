@@ -23,8 +23,8 @@ struct Sides {
 };
 
 // Rows i .. n, when `left` and `right` are the ends of what is not filled yet.
-int64_t part_rest(const Sides& sides, const uint32_t* __restrict from, uint32_t* __restrict to,
-                  int64_t i, int64_t n, int64_t left, int64_t right) {
+int64_t partition_rest(const Sides& sides, const uint32_t* __restrict from, uint32_t* __restrict to,
+                       int64_t i, int64_t n, int64_t left, int64_t right) {
     for (; i < n; ++i) {
         // Which way a row goes cannot be predicted, so no branch may depend on it.
         const int64_t bit = sides.is_right(from[i]);
@@ -49,10 +49,11 @@ SGLB_AVX512 inline __mmask8 mask_of(const Sides& sides, const uint32_t* rows) {
         _mm_cmpgt_epu8_mask(above, _mm_set1_epi8(static_cast<char>(sides.span))));
 }
 
-// Eight rows at a time, stored whole at either end of the gap between the parts. What does not
+// Eight rows at a time, stored whole at either end of the gap between the sides. What does not
 // belong there is overwritten later, and touches nothing while the gap has room for sixteen.
 template <bool side_by_side>
-SGLB_AVX512 int64_t part_wide(const Sides& sides, const uint32_t* from, uint32_t* to, int64_t n) {
+SGLB_AVX512 int64_t partition_wide(const Sides& sides, const uint32_t* from, uint32_t* to,
+                                   int64_t n) {
     const __m256i places = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     const auto at = [](uint32_t* row) { return reinterpret_cast<__m256i*>(row); };
     int64_t left = 0, right = n, i = 0;
@@ -69,20 +70,21 @@ SGLB_AVX512 int64_t part_wide(const Sides& sides, const uint32_t* from, uint32_t
         left += 8 - count;
         right -= count;
     }
-    return part_rest(sides, from, to, i, n, left, right);
+    return partition_rest(sides, from, to, i, n, left, right);
 }
 #endif
 
 }  // namespace
 
-int64_t part_rows(const CodeColumn& column, const Split& split, const uint32_t* from, uint32_t* to,
-                  int64_t n) {
+int64_t partition_rows(const CodeColumn& column, const Split& split, const uint32_t* from,
+                       uint32_t* to, int64_t n) {
     const Sides sides(column, split);
 #ifdef SGLB_REGISTERS
     if (has_avx512())
-        return (sides.stride == 1 ? part_wide<true> : part_wide<false>)(sides, from, to, n);
+        return (sides.stride == 1 ? partition_wide<true> : partition_wide<false>)(sides, from, to,
+                                                                                  n);
 #endif
-    return part_rest(sides, from, to, 0, n, 0, n);
+    return partition_rest(sides, from, to, 0, n, 0, n);
 }
 
 }  // namespace sglb

@@ -1,4 +1,4 @@
-// Parting the rows of a leaf.
+// The partition of the rows of a node by a split.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@ struct CodeColumn {
 };
 
 // Moves n rows: those that a split keeps left to the beginning of `to`, the others to its end.
-// Returns how many it keeps left. The order within a part is not kept, and depends on the
+// Returns how many it keeps left. The order within a side is not kept, and depends on the
 // instructions at hand: whatever reads the rows adds integers.
-int64_t part_rows(const CodeColumn& column, const Split& split, const uint32_t* from, uint32_t* to,
-                  int64_t n);
+int64_t partition_rows(const CodeColumn& column, const Split& split, const uint32_t* from,
+                       uint32_t* to, int64_t n);
 
 }  // namespace sglb

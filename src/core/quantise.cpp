@@ -138,12 +138,13 @@ Scales quantise_scales(const QuantiseInput& in) {
         // (w floor)^2) = mu, s being the noise of weight 1. That bounds each part; a row that is
         // sure has 1.
         const double s = in.noise / std::sqrt(unit);
-        const double least = std::sqrt(in.rows.floor * in.rows.floor + s * s / heaviest);
+        const double least =
+            std::sqrt(in.rows.scale.floor * in.rows.scale.floor + s * s / heaviest);
         const double noise_share = in.weights.weight ? 1.0 : s > 0.0 ? s / least : 0.0;
         const double row =
-            std::max(heaviest * in.bounds.gradient, in.rows.mu) +
-            std::max(std::sqrt(heaviest) * s, noise_share * in.rows.mu) * largest_normal;
-        const double mass = curvature * std::max(heaviest, in.rows.mu / least);
+            std::max(heaviest * in.bounds.gradient, in.rows.scale.mu) +
+            std::max(std::sqrt(heaviest) * s, noise_share * in.rows.scale.mu) * largest_normal;
+        const double mass = curvature * std::max(heaviest, in.rows.scale.mu / least);
         return {row > 0.0 ? power_of_two(std::min(most / row, room / (n * row))) : 0.0,
                 mass > 0.0 ? power_of_two(std::min(most / mass, room / (n * mass))) : 0.0, unit,
                 false};
@@ -192,7 +193,7 @@ class Tile {
                 numbers_[i] =
                     static_cast<uint32_t>(in_.slopes.numbers.of(rows ? rows[i] : begin + i));
         for (int64_t j = 0; j < in_.n_words(); ++j) {
-            const int64_t k = in_.outputs.empty() ? j : in_.outputs[static_cast<size_t>(j)];
+            const int64_t k = in_.outputs.empty() ? j : in_.outputs[j];
             const double* value = gradients_.gradient(k);
             if (noise_ > 0.0 || !scales_.fine) {
                 const Stream stream{in_.seed, in_.step, Role::structure, static_cast<uint32_t>(k)};

@@ -18,8 +18,8 @@ struct StructureRows {
     const uint32_t* rows = nullptr;               // [n] or null for 0 .. n - 1
     const double* inverse_probability = nullptr;  // [n] rows that each stands for, or null for one
     int64_t n = 0;
-    int64_t n_in_all = 0;          // of all shards
-    double mu = 1.0, floor = 1.0;  // of the draw
+    int64_t n_in_all = 0;  // of all shards
+    DrawScale scale = {};  // of the draw
 };
 
 // Powers of two, so that a row of weight 2 and a row that is there twice have the same sums.

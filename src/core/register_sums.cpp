@@ -80,8 +80,7 @@ RegisterSums::RegisterSums(const double* values, const Split* splits, const int3
     constexpr uint32_t four_times = 0x01010101;
     for (int64_t i = 0; i < n_trees * max_depth; ++i) {
         const auto span = static_cast<uint8_t>(splits[i].high - splits[i].low);
-        splits_[static_cast<size_t>(i)] = {splits[i].feature, splits[i].low * four_times,
-                                           span * four_times};
+        splits_[i] = {splits[i].feature, splits[i].low * four_times, span * four_times};
     }
     for (int64_t k = 0; k < n_outputs; ++k)
         for (int64_t t = 0; t < n_trees; ++t)

@@ -1,9 +1,8 @@
 #include "row_draw.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <numeric>
+#include <utility>
 
 #include "parallel.h"
 
@@ -48,65 +47,6 @@ SGLB_KERNEL void add_squares(const double* gradient, int64_t n, double* squares)
     for (int64_t i = 0; i < n; ++i) squares[i] += gradient[i] * gradient[i];
 }
 
-// a_i; `noise` is the variance of the noise of a row of weight 1, over all outputs.
-SGLB_KERNEL void sizes(const double* squares, const double* weight, int64_t n, double noise,
-                       double floor, double* out) {
-    const double least = floor * floor;
-    for (int64_t i = 0; i < n; ++i)
-        out[i] = std::sqrt(weight[i] * (weight[i] * (squares[i] + least) + noise));
-}
-
-// Whether each row is drawn, and how many it then stands for, else 0.
-SGLB_KERNEL void toss(const double* size, const uint32_t* coin, int64_t n, double mu,
-                      double* inverse, uint8_t* drawn) {
-    const double rate = 1.0 / mu;
-    for (int64_t i = 0; i < n; ++i) {
-        const bool is_drawn = unit(coin[i]) < minimum(1.0, size[i] * rate);
-        inverse[i] = is_drawn ? maximum(1.0, mu / size[i]) : 0.0;
-        drawn[i] = is_drawn;
-    }
-}
-
-// Two sums over n rows, a multiple of eight, in eight lanes: no addition waits for the one before.
-struct Sums {
-    double first[8] = {}, second[8] = {};
-};
-double total(const double (&lanes)[8]) { return std::accumulate(lanes, lanes + 8, 0.0); }
-
-// Of w |g| and of w.
-SGLB_KERNEL void add_gradients(const double* squares, const double* weight, int64_t n, Sums& sums) {
-    for (int64_t at = 0; at < n; at += 8)
-        for (int64_t i = 0; i < 8; ++i) {
-            sums.first[i] += weight[at + i] * std::sqrt(squares[at + i]);
-            sums.second[i] += weight[at + i];
-        }
-}
-
-// Of the a below mu, and of 1 where a is mu or more: those rows are sure to be drawn.
-SGLB_KERNEL void add_sizes(const double* size, int64_t n, double mu, Sums& sums) {
-    for (int64_t at = 0; at < n; at += 8)
-        for (int64_t i = 0; i < 8; ++i) {
-            const bool is_sure = size[at + i] >= mu;
-            sums.first[i] += is_sure ? 0.0 : size[at + i];
-            sums.second[i] += is_sure ? 1.0 : 0.0;
-        }
-}
-
-// sum of min(1, a / mu) = wanted. Rows that are sure to be drawn leave fewer places to the others;
-// a few rounds settle which ones they are.
-double find_mu(const double* size, int64_t n, double wanted) {
-    double mu = std::numeric_limits<double>::infinity();
-    for (int round = 0; round < 4; ++round) {
-        Sums sums;
-        add_sizes(size, n, mu, sums);
-        const double sum = total(sums.first), sure = total(sums.second);
-        if (!(sum > 0.0) || !(wanted > sure)) break;
-        mu = sum / (wanted - sure);
-    }
-    // None of these rows has any weight: all that do are drawn, as few of them as there may be.
-    return std::isfinite(mu) ? mu : std::numeric_limits<double>::min();
-}
-
 class Drawing {
   public:
     explicit Drawing(const DrawInput& input) : in_(input), numbers_(input.slopes.numbers) {
@@ -119,74 +59,76 @@ class Drawing {
     }
 
     // Evenly spaced pairs of candidates.
-    void look(Pilot& pilot) const {
+    void measure(Pilot& pilot) const {
         const int64_t n = n_pilot();
         const int64_t stride = n_candidates_ / n;  // in pairs
-        Look look(*this);
+        CandidateSlopes slopes(*this);
         uint32_t rows[tile], point[tile], coin[tile];
         int64_t slots[tile];
         for (int64_t at = 0; at < n; at += tile) {
             const int64_t count = std::min(tile, n - at);
             if (!dense_) candidate_words(stream(), at * stride, stride, count + 1, point, coin);
-            int64_t here = 0;
+            int64_t n_in_shard = 0;
             for (int64_t i = 0; i < count; ++i) {
                 const int64_t candidate = (at + i) / 2 * 2 * stride + (at + i) % 2;
                 const int64_t row = row_here(dense_ ? candidate : row_in_copy(point[i], candidate));
                 if (row < 0) continue;
-                rows[here] = static_cast<uint32_t>(row);
-                slots[here++] = at + i;
+                rows[n_in_shard] = static_cast<uint32_t>(row);
+                slots[n_in_shard++] = at + i;
             }
-            look.run(rows, here);
-            for (int64_t i = 0; i < here; ++i) {
-                pilot.squares[slots[i]] = look.squares[i];
-                pilot.weights[slots[i]] = look.weight[i];
+            slopes.run(rows, n_in_shard);
+            for (int64_t i = 0; i < n_in_shard; ++i) {
+                pilot.squares[slots[i]] = slopes.squares[i];
+                pilot.weights[slots[i]] = slopes.weight[i];
             }
         }
     }
 
     void run(const Pilot& pilot, Draw& draw, int n_threads) const {
         draw.dense = dense_;
-        set_scale(pilot, draw);
+        draw.scale = find_scale(pilot, n_pilot(), noise_,
+                                static_cast<double>(in_.n) * static_cast<double>(n_pilot()) /
+                                    static_cast<double>(n_candidates_));
         draw.share = static_cast<double>(n_candidates_) / static_cast<double>(numbers_.n_in_all);
         const auto [first, last] = candidates_here();
         const int64_t n_here = last - first;
         const int64_t n_blocks = (n_here + block_rows - 1) / block_rows;
         draw.counts.assign(static_cast<size_t>(n_blocks) + 1, 0);
-        draw.kept.resize(static_cast<size_t>(n_here));
-        (dense_ ? draw.inverse_probability : draw.kept_inverse).resize(static_cast<size_t>(n_here));
+        draw.candidate_rows.resize(n_here);
+        (dense_ ? draw.inverse_probability : draw.candidate_inverse).resize(n_here);
         parallel_rows(n_here, n_threads, [&](int64_t begin, int64_t end) {
             dense_ ? scan<true>(draw, 0, begin, end) : scan<false>(draw, first, begin, end);
         });
         for (int64_t b = 0; b < n_blocks; ++b)
-            draw.counts[static_cast<size_t>(b) + 1] += draw.counts[static_cast<size_t>(b)];
+            draw.counts[static_cast<size_t>(b) + 1] += draw.counts[b];
         const auto n = static_cast<size_t>(draw.counts.back());
         draw.rows.resize(n);
         if (!dense_) draw.inverse_probability.resize(n);
         parallel_rows(n_here, n_threads, [&](int64_t begin, int64_t) {
             const auto block = static_cast<size_t>(begin / block_rows);
             const int64_t at = draw.counts[block], count = draw.counts[block + 1] - at;
-            std::copy_n(draw.kept.data() + begin, count, draw.rows.data() + at);
+            std::copy_n(draw.candidate_rows.data() + begin, count, draw.rows.data() + at);
             if (!dense_)
-                std::copy_n(draw.kept_inverse.data() + begin, count,
+                std::copy_n(draw.candidate_inverse.data() + begin, count,
                             draw.inverse_probability.data() + at);
         });
     }
 
   private:
-    // Squared gradients and weights of some candidates.
-    class Look {
+    // Squared gradients and weights of a tile of candidates.
+    class CandidateSlopes {
       public:
-        explicit Look(const Drawing& drawing)
-            : drawing_(drawing), slopes_(drawing.in_.slopes, tile) {
+        explicit CandidateSlopes(const Drawing& drawing)
+            : drawing_(drawing), tile_(drawing.in_.slopes, tile) {
             std::fill_n(weight, tile, 1.0);
         }
         void run(const uint32_t* rows, int64_t n) {
-            slopes_.gather(drawing_.in_.subsample, rows, n);
+            tile_.gather(drawing_.in_.subsample, rows, n);
             measure([rows](int64_t i) { return rows[i]; }, n);
         }
         // The same of rows begin .. begin + n.
         void run_through(int64_t begin, int64_t n) {
-            slopes_.fill(drawing_.in_.subsample, begin, n);
+            tile_.fill(drawing_.in_.subsample, begin, n);
             measure([begin](int64_t i) { return begin + i; }, n);
         }
         double squares[tile], weight[tile];
@@ -197,17 +139,13 @@ class Drawing {
             const DrawInput& in = drawing_.in_;
             std::fill_n(squares, n, 0.0);
             for (int64_t k = 0; k < in.slopes.n_outputs; ++k)
-                add_squares(slopes_.gradient(k), n, squares);
+                add_squares(tile_.gradient(k), n, squares);
             for (int64_t i = 0; in.weights.weight && i < n; ++i)
                 weight[i] = in.weights.weight[row_of(i)] / in.weights.unit;
         }
 
         const Drawing& drawing_;
-        SlopeTile slopes_;
-    };
-
-    struct Span {
-        int64_t first, last;
+        SlopeTile tile_;
     };
 
     int64_t n_pilot() const { return std::min(n_candidates_, Pilot::most); }
@@ -223,7 +161,7 @@ class Drawing {
         return row < 0 || row >= numbers_.n_here ? -1 : in_.copy * numbers_.n_here + row;
     }
     // Candidates among which are all that lie in this shard; the first is even.
-    Span candidates_here() const {
+    std::pair<int64_t, int64_t> candidates_here() const {
         if (numbers_.whole()) return {0, n_candidates_};
         if (dense_) return {0, numbers_.n_here};
         const auto stretch_at = [&](int64_t row) {
@@ -233,52 +171,37 @@ class Drawing {
                 std::min(n_candidates_, stretch_at(numbers_.first + numbers_.n_here) + 2)};
     }
 
-    void set_scale(const Pilot& pilot, Draw& draw) const {
-        const int64_t n = n_pilot();
-        const int64_t whole = (n + 7) / 8 * 8;  // rows without weight change no sum
-        Sums sums;
-        add_gradients(pilot.squares, pilot.weights, whole, sums);
-        const double weight = total(sums.second);
-        draw.floor = weight > 0.0 ? total(sums.first) / weight : 0.0;
-        // Without any gradient or noise all rows are alike.
-        if (!(draw.floor > 0.0) && !(noise_ > 0.0)) draw.floor = 1.0;
-        double size[Pilot::most];
-        sizes(pilot.squares, pilot.weights, whole, noise_, draw.floor, size);
-        draw.mu = find_mu(size, whole,
-                          static_cast<double>(in_.n) * static_cast<double>(n) /
-                              static_cast<double>(n_candidates_));
-    }
-
     // Candidates first + begin .. first + end.
     template <bool dense>
     void scan(Draw& draw, int64_t first, int64_t begin, int64_t end) const {
-        Look look(*this);
+        CandidateSlopes slopes(*this);
         uint32_t point[tile], coin[tile], rows[tile];
-        double size[tile], some_inverse[tile];
+        double importance[tile], tile_inverse[tile];
         uint8_t drawn[tile];
-        int64_t kept = begin;
+        int64_t next = begin;
         for (int64_t at = begin; at < end; at += tile) {
             int64_t n = std::min(tile, end - at);
             if constexpr (dense) {
                 coins(stream(), numbers_.of(at), n, coin);
                 std::iota(rows, rows + n, static_cast<uint32_t>(at));
-                look.run_through(at, n);
+                slopes.run_through(at, n);
             } else {
                 candidate_words(stream(), first + at, 1, n + 1, point, coin);
                 n = rows_of(point, first + at, n, rows, coin);
-                look.run(rows, n);
+                slopes.run(rows, n);
             }
-            double* inverse = dense ? draw.inverse_probability.data() + at : some_inverse;
-            sizes(look.squares, look.weight, n, noise_, draw.floor, size);
-            toss(size, coin, n, draw.mu, inverse, drawn);
-            // The place is written whether or not the row is drawn; it then stays or not.
+            double* inverse = dense ? draw.inverse_probability.data() + at : tile_inverse;
+            find_importances(slopes.squares, slopes.weight, n, noise_, draw.scale.floor,
+                             importance);
+            toss(importance, coin, n, draw.scale.mu, inverse, drawn);
+            // A row is written whether or not it is drawn; the next one overwrites it if not.
             for (int64_t i = 0; i < n; ++i) {
-                draw.kept[static_cast<size_t>(kept)] = rows[i];
-                if constexpr (!dense) draw.kept_inverse[static_cast<size_t>(kept)] = inverse[i];
-                kept += drawn[i];
+                draw.candidate_rows[next] = rows[i];
+                if constexpr (!dense) draw.candidate_inverse[next] = inverse[i];
+                next += drawn[i];
             }
         }
-        draw.counts[static_cast<size_t>(begin / block_rows) + 1] = kept - begin;
+        draw.counts[static_cast<size_t>(begin / block_rows) + 1] = next - begin;
     }
 
     // Rows of n candidates from number k on that are in this shard, with their coins; how many.
@@ -290,14 +213,14 @@ class Drawing {
                 rows[i] = begin + static_cast<uint32_t>(row_in_copy(point[i], k + i));
             return n;
         }
-        int64_t here = 0;
+        int64_t n_in_shard = 0;
         for (int64_t i = 0; i < n; ++i) {
             const int64_t row = row_here(row_in_copy(point[i], k + i));
             if (row < 0) continue;
-            rows[here] = static_cast<uint32_t>(row);
-            coin[here++] = coin[i];
+            rows[n_in_shard] = static_cast<uint32_t>(row);
+            coin[n_in_shard++] = coin[i];
         }
-        return here;
+        return n_in_shard;
     }
 
     const DrawInput& in_;
@@ -310,7 +233,7 @@ class Drawing {
 
 }  // namespace
 
-void pilot_rows(const DrawInput& input, Pilot& pilot) { Drawing(input).look(pilot); }
+void pilot_rows(const DrawInput& input, Pilot& pilot) { Drawing(input).measure(pilot); }
 
 void draw_rows(const DrawInput& input, const Pilot& pilot, Draw& draw, int n_threads) {
     Drawing(input).run(pilot, draw, n_threads);

@@ -1,16 +1,15 @@
 // The rows that a structure is searched on.
 //
-// Rows that matter more are drawn more often and count for less when they are: row i is there with
-// chance p_i = min(1, a_i / mu) and then stands for 1 / p_i rows, so sums over the drawn rows are
-// unbiased. a_i = w_i sqrt(|g_i|^2 + noise + floor^2) is what the row may add to a sum: its
-// gradient, the standard deviation of its noise, and a floor, the mean |g|, that keeps the weights
-// 1 / p small. Where there are many rows, only some are looked at: one from each of 2 n equal
-// stretches, n being the rows wanted.
+// Rows that matter more are drawn more often and count for less when they are: row i is drawn with
+// probability p_i = min(1, a_i / mu) and then stands for 1 / p_i rows, so sums over the drawn rows
+// are unbiased (draw_chance.h). Where there are many rows, only some are looked at: one from each
+// of 2 n equal stretches, n being the rows wanted.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
+#include "draw_chance.h"
 #include "noise.h"
 #include "slopes.h"
 #include "weights.h"
@@ -41,13 +40,6 @@ struct DrawInput {
     uint32_t step;
 };
 
-// Candidates that floor and mu are found on, the same ones wherever they are: squared gradient and
-// weight of those here, 0 for the others, so that those of all shards add up.
-struct Pilot {
-    static constexpr int64_t most = 1024;  // the number of rows drawn follows to about 2 %
-    double squares[most] = {}, weights[most] = {};
-};
-
 // Drawn rows, never falling, and the inverse of the probability with which each was drawn: how many
 // rows it stands for.
 struct Draw {
@@ -56,11 +48,11 @@ struct Draw {
     // All rows were looked at: `inverse_probability` has all of them, 0 for those not drawn. Then
     // nothing needs to be moved together, which costs as much as it saves.
     bool dense = false;
-    double mu = 1.0, floor = 1.0;  // in units of weight times gradient, and of gradient
-    double share = 1.0;            // of the rows that were looked at
+    DrawScale scale;
+    double share = 1.0;  // of the rows that were looked at
     // Scratch of the drawing.
-    std::vector<uint32_t> kept;
-    std::vector<double> kept_inverse;
+    std::vector<uint32_t> candidate_rows;
+    std::vector<double> candidate_inverse;
     std::vector<int64_t> counts;
 };
 

@@ -37,12 +37,8 @@ int64_t Sample::draw_part(const Pilot& pilot, int n_threads) {
     draw_rows(draw_input(), pilot, draw_, n_threads);
     const auto n = static_cast<int64_t>(draw_.rows.size());
     // Where all rows were looked at, those that were not drawn stand for none.
-    rows_ = {draw_.dense ? nullptr : draw_.rows.data(),
-             draw_.inverse_probability.data(),
-             draw_.dense ? in_.slopes.numbers.n_here : n,
-             0,
-             draw_.mu,
-             draw_.floor};
+    rows_ = {draw_.dense ? nullptr : draw_.rows.data(), draw_.inverse_probability.data(),
+             draw_.dense ? in_.slopes.numbers.n_here : n, 0, draw_.scale};
     return rows_.n;
 }
 
@@ -55,7 +51,7 @@ int64_t Sample::draw_all() {
         rows_ = {nullptr, nullptr, numbers.n_here};
     } else {
         const int64_t copy = in_.step % numbers.n_copies;
-        draw_.rows.resize(static_cast<size_t>(numbers.n_here));
+        draw_.rows.resize(numbers.n_here);
         std::iota(draw_.rows.begin(), draw_.rows.end(),
                   static_cast<uint32_t>(copy * numbers.n_here));
         rows_ = {draw_.rows.data(), nullptr, numbers.n_here};
@@ -80,7 +76,7 @@ void Sample::pack(const std::vector<int64_t>& squares, int n_threads) {
     if (needs_squares()) draw_outputs(squares, in_.seed, in_.step, in_.plan.n_outputs, outputs_);
     const QuantiseInput input = quantise_input();
     n_words_ = input.n_words();
-    words_.resize(static_cast<size_t>(rows_.n * n_words_));
+    words_.resize(rows_.n * n_words_);
     quantise(input, scales_, words_.data(), n_threads);
 }
 
@@ -95,18 +91,17 @@ void Sample::join(const std::vector<const Sample*>& parts) {
     for (const Sample* part : parts) n += part->n_rows();
     rows_ = {nullptr, nullptr, n, n};
     const int64_t stride = in_.codes.stride;
-    codes_.resize(static_cast<size_t>(n * stride));
-    words_.resize(static_cast<size_t>(n * n_words_));
+    codes_.resize(n * stride);
+    words_.resize(n * n_words_);
     int64_t at = 0;
     for (const Sample* part : parts) {
         for (int64_t i = 0; i < part->n_rows(); ++i, ++at) {
-            const int64_t row = part->all_rows() ? i : part->draw_.rows[static_cast<size_t>(i)];
+            const int64_t row = part->all_rows() ? i : part->draw_.rows[i];
             std::memcpy(codes_.data() + at * stride, part->in_.codes.rows + row * stride,
                         static_cast<size_t>(stride));
             const int64_t word = part->draw_.dense ? row : i;
             for (int64_t k = 0; k < n_words_; ++k)
-                words_[static_cast<size_t>(k * n + at)] =
-                    part->words_[static_cast<size_t>(k * part->rows_.n + word)];
+                words_[k * n + at] = part->words_[k * part->rows_.n + word];
         }
     }
     in_.codes.rows = codes_.data();

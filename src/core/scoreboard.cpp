@@ -20,6 +20,20 @@ double gradient_scale(const SearchInput& in) {
     return weight > 0 ? std::sqrt(static_cast<double>(squares) / static_cast<double>(weight)) : 0.0;
 }
 
+// Adds to the first of n scores, each `stride` floats after the last, all others.
+SGLB_KERNEL void merge_scores(const GroupScores& first, int64_t n, int64_t stride, int64_t width) {
+    for (int64_t range = 1; range < n; ++range)
+        for (int64_t i = 0; i < width * group_features; ++i) {
+            const int64_t at = range * stride + i;
+            first.score[i] += first.score[at];
+            first.splits_rows[i] |= first.splits_rows[at];
+            if (first.right_score) {
+                first.right_score[i] += first.right_score[at];
+                first.right_splits_rows[i] |= first.right_splits_rows[at];
+            }
+        }
+}
+
 // sqrt(score) + scale * normal.
 SGLB_KERNEL void add_normals(const uint32_t* radius, const uint32_t* angle, int64_t n, uint32_t odd,
                              float scale, float* score) {
@@ -37,8 +51,8 @@ Scoreboard::Scoreboard(const SearchInput& input, int64_t width, int64_t n_ranges
       width_(width),
       n_groups_(groups_of(input.codes)),
       range_size_(2 * n_groups_ * group_features * width) {
-    ws_.scores.resize(static_cast<size_t>(n_ranges * range_size_));
-    ws_.parted.resize(ws_.scores.size());
+    ws_.scores.resize(n_ranges * range_size_);
+    ws_.splits_rows.resize(ws_.scores.size());
     if (in_.rule.random_strength > 0.0)
         noise_scale_ = static_cast<float>(gradient_scale(in_) * in_.rule.random_strength);
 }
@@ -47,16 +61,16 @@ int64_t Scoreboard::features_of(int64_t group) const {
     return std::min(group_features, in_.codes.n_features - group * group_features);
 }
 
-void Scoreboard::score(int64_t group, int64_t range, const std::vector<Family>& families) {
-    score_histograms(families.data(), static_cast<int64_t>(families.size()), rule(group),
+void Scoreboard::score(int64_t group, int64_t range, const std::vector<SplitNode>& nodes) {
+    score_histograms(nodes.data(), static_cast<int64_t>(nodes.size()), rule(group),
                      scores(group, range));
 }
 
 Candidate Scoreboard::best(int64_t n_ranges, int depth, int n_threads) {
-    best_.assign(static_cast<size_t>(n_groups_), Candidate{});
+    best_.assign(n_groups_, Candidate{});
     parallel_for(n_groups_, n_threads, [&](int64_t group) {
         merge_scores(scores(group, 0), n_ranges, range_size_, width_);
-        best_[static_cast<size_t>(group)] = best_in_group(group, depth);
+        best_[group] = best_in_group(group, depth);
     });
     Candidate winner;
     for (const Candidate& candidate : best_)
@@ -76,30 +90,31 @@ GroupScores Scoreboard::scores(int64_t group, int64_t range) {
     const int64_t group_size = group_features * width_;
     const int64_t at = range * range_size_ + 2 * group * group_size;
     float* score = ws_.scores.data() + at;
-    int32_t* parted = ws_.parted.data() + at;
+    int32_t* splits_rows = ws_.splits_rows.data() + at;
     bool missing = false;
     for (int64_t j = 0; j < features_of(group); ++j)
         missing |= kind(group, j) == numbers_or_missing;
-    return {score, parted, missing ? score + group_size : nullptr, parted + group_size};
+    return {score, splits_rows, missing ? score + group_size : nullptr, splits_rows + group_size};
 }
 
 Candidate Scoreboard::best_in_group(int64_t group, int depth) {
     const GroupScores from = scores(group, 0);
     for (int64_t j = 0; j < features_of(group); ++j)
         if (kind(group, j) == bundle)
-            from.parted[lane_feature[j]] = from.right_parted[lane_feature[j]] = 0;
+            from.splits_rows[lane_feature[j]] = from.right_splits_rows[lane_feature[j]] = 0;
     if (in_.rule.random_strength > 0.0) perturb(from, group, depth);
     float rank[group_features];
-    int32_t place[group_features];
-    best_scores(from, width_, rank, place);
+    int32_t candidate[group_features];
+    best_scores(from, width_, rank, candidate);
     Candidate best;
     for (int64_t j = 0; j < features_of(group); ++j) {
         const int64_t lane = lane_feature[j];  // the order is its own inverse
-        if (place[lane] < 0 || !(rank[lane] > best.rank)) continue;
+        if (candidate[lane] < 0 || !(rank[lane] > best.rank)) continue;
         const auto feature = static_cast<int32_t>(group * group_features + j);
-        const auto high = static_cast<uint8_t>(place[lane] / 2);
+        const auto high = static_cast<uint8_t>(candidate[lane] / 2);
         const bool level = one_code_left(in_.codes.kinds[feature]);
-        best = {rank[lane], {feature, level ? high : static_cast<uint8_t>(place[lane] % 2), high}};
+        best = {rank[lane],
+                {feature, level ? high : static_cast<uint8_t>(candidate[lane] % 2), high}};
     }
     return best;
 }
@@ -124,12 +139,12 @@ void Scoreboard::perturb(const GroupScores& scores, int64_t group, int depth) co
     }
     if (!scores.right_score) return;
     for (int64_t j = 0; j < features_of(group); ++j) {
-        // Without missing values both forms are the same; with them, all other codes on the left
-        // mirror missing values alone on the left.
+        // Without missing values both candidates are the same; with them, all other codes on the
+        // left mirror missing values alone on the left.
         const bool missing = kind(group, j) == numbers_or_missing;
         const int64_t last = in_.codes.n_codes[group * group_features + j] - 1;
         for (int64_t b = missing ? last : 0; b < width_; ++b)
-            scores.right_parted[b * group_features + lane_feature[j]] = 0;
+            scores.right_splits_rows[b * group_features + lane_feature[j]] = 0;
     }
 }
 

@@ -47,20 +47,17 @@ void SlopeTile::gather(const Subsample& sample, const uint32_t* rows, int64_t n)
     if (slopes_.gradient) {
         for (int64_t k = 0; k < slopes_.n_outputs; ++k)
             for (int64_t i = 0; i < n; ++i)
-                gradient_[static_cast<size_t>(k * rows_ + i)] =
-                    slopes_.gradient[k * slopes_.n_rows + rows[i]];
+                gradient_[k * rows_ + i] = slopes_.gradient[k * slopes_.n_rows + rows[i]];
         for (int64_t k = 0; slopes_.hessian && k < slopes_.n_outputs; ++k)
             for (int64_t i = 0; i < n; ++i)
-                hessian_[static_cast<size_t>(k * rows_ + i)] =
-                    slopes_.hessian[k * slopes_.n_rows + rows[i]];
+                hessian_[k * rows_ + i] = slopes_.hessian[k * slopes_.n_rows + rows[i]];
     } else {
-        y_.resize(static_cast<size_t>(rows_));
+        y_.resize(rows_);
         raw_.resize(gradient_.size());
-        for (int64_t i = 0; i < n; ++i) y_[static_cast<size_t>(i)] = slopes_.y[rows[i]];
+        for (int64_t i = 0; i < n; ++i) y_[i] = slopes_.y[rows[i]];
         for (int64_t k = 0; k < slopes_.n_outputs; ++k)
             for (int64_t i = 0; i < n; ++i)
-                raw_[static_cast<size_t>(k * rows_ + i)] =
-                    slopes_.raw[k * slopes_.n_rows + rows[i]];
+                raw_[k * rows_ + i] = slopes_.raw[k * slopes_.n_rows + rows[i]];
         slopes_.loss.run({n, rows_, rows_, slopes_.n_outputs, y_.data(), raw_.data(),
                           gradient_.data(), slopes_.newton ? hessian_.data() : nullptr});
     }
@@ -76,7 +73,7 @@ void SlopeTile::keep(const Subsample& sample, RowOf&& row_of, int64_t n) {
         const auto number = static_cast<uint64_t>(slopes_.numbers.of(row_of(i)));
         const bool kept = unit(words_at(stream, number)[0]) < sample.rate;
         for (int64_t k = 0; k < slopes_.n_outputs; ++k)
-            gradient_[static_cast<size_t>(k * rows_ + i)] *= kept ? scale : 0.0;
+            gradient_[k * rows_ + i] *= kept ? scale : 0.0;
     }
 }
 

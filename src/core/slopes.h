@@ -46,9 +46,9 @@ class SlopeTile {
     // The same of a loss at other raw scores: raw_of(output, i) of row begin + i.
     template <class RawOf>
     void fill_at(const Subsample& sample, int64_t begin, int64_t n, RawOf&& raw_of) {
-        raw_.resize(static_cast<size_t>(rows_ * slopes_.n_outputs));
+        raw_.resize(rows_ * slopes_.n_outputs);
         for (int64_t k = 0; k < slopes_.n_outputs; ++k)
-            for (int64_t i = 0; i < n; ++i) raw_[static_cast<size_t>(k * rows_ + i)] = raw_of(k, i);
+            for (int64_t i = 0; i < n; ++i) raw_[k * rows_ + i] = raw_of(k, i);
         evaluate(sample, begin, n, raw_.data(), rows_);
     }
     void gather(const Subsample& sample, const uint32_t* rows, int64_t n);

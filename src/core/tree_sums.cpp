@@ -5,51 +5,23 @@
 #include <stdexcept>
 #include <string>
 
+#include "code_trees.h"
 #include "elementary.h"
 #include "links.h"
 
 namespace sglb {
 namespace {
 
-constexpr int byte_depth = 8;             // up to this depth a leaf index fits a byte
 constexpr int group = 8;                  // trees whose values are added in one pass over the rows
 constexpr int sum_bits = 52;              // of the bound of a sum: rounding may lift a sum above it
 constexpr int smallest_exponent = -1074;  // of a double
-// Up to so many rows are walked through the trees one by one, which costs 6 ns a row and tree. All
-// others come in whole vectors, which take 16 ns a tree in registers and about 50 ns else.
+// Up to this many rows are walked through the trees one by one, which costs 6 ns a row and tree.
+// All others come in whole vectors, which take 16 ns a tree in registers and about 50 ns else.
 constexpr int64_t few_rows = 8, few_rows_of_registers = 2;
 
 // Registers take 512 bytes a tree and output, however few leaves there are. For trees too shallow
 // to have a quarter of that in values, 8 MB must do.
 constexpr int64_t padded_depth = 4, most_padded = 1 << 14;
-
-// Leaves of the first n rows of a tile (n a multiple of 64) in one tree.
-template <class Index>
-SGLB_INLINE void tile_indices(const uint8_t* codes, int64_t stride, const Split* splits, int depth,
-                              int64_t n, Index* __restrict index) {
-    for (int64_t i = 0; i < n; ++i) index[i] = 0;
-    for (int d = 0; d < depth; ++d) {
-        const uint8_t* __restrict column = codes + splits[d].feature * stride;
-        const uint8_t low = splits[d].low;
-        const auto span = static_cast<uint8_t>(splits[d].high - splits[d].low);
-        const auto bit = static_cast<Index>(1 << d);
-        for (int64_t i = 0; i < n; ++i) {
-            const auto offset = static_cast<uint8_t>(column[i] - low);
-            index[i] = static_cast<Index>(index[i] | (offset > span ? bit : 0));
-        }
-        // Keeps the compiler from joining the loops over splits, which would cost the vectors.
-        asm volatile("" ::: "memory");
-    }
-}
-
-SGLB_KERNEL void fill_indices(const uint8_t* codes, int64_t stride, const Split* splits, int depth,
-                              int64_t n, uint8_t* index) {
-    tile_indices(codes, stride, splits, depth, n, index);
-}
-SGLB_KERNEL void fill_indices(const uint8_t* codes, int64_t stride, const Split* splits, int depth,
-                              int64_t n, uint16_t* index) {
-    tile_indices(codes, stride, splits, depth, n, index);
-}
 
 // to[i] += the values of some trees at the leaves of row i, one after the other. Compiled for the
 // baseline only: scalar loads are faster than a gather.
@@ -128,16 +100,16 @@ TreeSums::TreeSums(const Trees& trees, int64_t n_features, const std::vector<int
 // Numbers the features that some tree uses, in order; splits refer to these numbers.
 void TreeSums::use_features(const Trees& trees, int64_t n_features) {
     std::vector<int32_t> number(static_cast<size_t>(n_features), -1);
-    splits_.resize(static_cast<size_t>(n_trees_ * max_depth_), Split{0, 0, 0});
+    splits_.resize(n_trees_ * max_depth_, Split{0, 0, 0});
     for (int64_t t = 0; t < n_trees_; ++t)
         for (int64_t d = 0; d < trees.depths[t]; ++d) {
             const int64_t at = t * max_depth_ + d;
-            int32_t& found = number[static_cast<size_t>(trees.features[at])];
-            if (found < 0) {
-                found = static_cast<int32_t>(features_.size());
+            int32_t& used = number[trees.features[at]];
+            if (used < 0) {
+                used = static_cast<int32_t>(features_.size());
                 features_.push_back(trees.features[at]);
             }
-            splits_[static_cast<size_t>(at)] = {found, trees.lows[at], trees.highs[at]};
+            splits_[at] = {used, trees.lows[at], trees.highs[at]};
         }
 }
 
@@ -152,7 +124,7 @@ void TreeSums::round_stretch(const Trees& trees, int64_t first, int64_t last) {
             if (!(most == most))
                 throw std::invalid_argument("leaf values of tree " + std::to_string(t) +
                                             " must be finite");
-            largest[static_cast<size_t>(t - first)] = most;
+            largest[t - first] = most;
         }
         const int exponent = largest.empty() ? 0 : unit_exponent(largest);
         for (int64_t t = first; t < last; ++t)
@@ -180,8 +152,8 @@ void TreeSums::add(const uint8_t* codes, int64_t stride, int64_t n, int64_t firs
     for (int64_t t = first; t < last; t += group) {
         const int64_t present = std::min<int64_t>(group, last - t);
         for (int64_t j = 0; j < present; ++j)
-            fill_indices(codes, stride, splits_.data() + (t + j) * max_depth_,
-                         depths_[static_cast<size_t>(t + j)], padded, index[j]);
+            leaf_indices(codes, stride, splits_.data() + (t + j) * max_depth_, depths_[t + j],
+                         padded, index[j]);
         for (int64_t k = 0; k < n_outputs_; ++k) {
             const double* values[group];
             for (int64_t j = 0; j < present; ++j) values[j] = values_.data() + (t + j) * size + k;
@@ -198,7 +170,7 @@ void TreeSums::add_by_row(const uint8_t* codes, int64_t stride, int64_t n, int64
     const int64_t size = (int64_t{1} << max_depth_) * n_outputs_;
     for (int64_t t = first; t < last; ++t) {
         const Split* splits = splits_.data() + t * max_depth_;
-        const int depth = depths_[static_cast<size_t>(t)];
+        const int depth = depths_[t];
         for (int64_t i = 0; i < n; ++i) {
             int64_t leaf = 0;
             for (int d = 0; d < depth; ++d) {
@@ -216,8 +188,8 @@ void TreeSums::add_by_row(const uint8_t* codes, int64_t stride, int64_t n, int64
 
 void TreeSums::find(int64_t s, const uint8_t* codes, int64_t stride, int64_t n,
                     double* sums) const {
-    const int64_t first = s ? ends_[static_cast<size_t>(s - 1)] : 0;
-    const int64_t last = ends_[static_cast<size_t>(s)];
+    const int64_t first = s ? ends_[s - 1] : 0;
+    const int64_t last = ends_[s];
     if (!few(n) && !registers_.empty()) {
         constexpr int64_t whole = RegisterSums::rows;
         const int64_t padded = (n + whole - 1) / whole * whole;

@@ -49,9 +49,7 @@ class TreeSums {
 
     // OUT sums [n_outputs * tile] of stretch s at n <= tile rows, in units. Codes are column-major.
     void find(int64_t s, const uint8_t* codes, int64_t stride, int64_t n, double* sums) const;
-    double unit(int64_t s, int64_t k) const {
-        return units_[static_cast<size_t>(s * n_outputs_ + k)];
-    }
+    double unit(int64_t s, int64_t k) const { return units_[s * n_outputs_ + k]; }
 
   private:
     bool few(int64_t n_rows) const;

@@ -54,12 +54,22 @@ SGLB_KERNEL void parts_of_exponential(int64_t n, double* __restrict rest,
     }
 }
 
+// Sums over the states of two classes, [tile] each.
+struct TwoClassSums {
+    double *first, *second;      // probabilities
+    double *distance, *product;  // of the rarer class times its distance; highest probabilities
+    const double* entropy;       // minus the logarithm of earlier products
+};
+
 // The likelier class has the rest to 1, exactly 1 where the other is too rare to be seen: such rows
 // have no entropy but the other's.
 SGLB_KERNEL void add_logits(Logits logits, int64_t n, const double* __restrict z,
                             const double* __restrict likely, const double* __restrict unlikely,
-                            double* __restrict first, double* __restrict second,
-                            double* __restrict distance, double* __restrict product) {
+                            const TwoClassSums& sums) {
+    double* __restrict first = sums.first;
+    double* __restrict second = sums.second;
+    double* __restrict distance = sums.distance;
+    double* __restrict product = sums.product;
     for (int64_t i = 0; i < n; ++i) {
         const double low = unlikely[i] / (likely[i] + unlikely[i]);
         const double high = 1.0 - low;
@@ -116,8 +126,10 @@ SGLB_KERNEL void add_entropy(double n_states, int64_t n, double* __restrict sums
 
 // Jensen's inequality makes knowledge >= 0; rounding may not know.
 SGLB_KERNEL void split_entropy(double n_states, int64_t n, const double* __restrict entropy,
-                               const double* __restrict distance, const double* __restrict total,
-                               double* __restrict data, double* __restrict knowledge) {
+                               const double* __restrict distance, const Entropies::Out& out) {
+    const double* __restrict total = out.total;
+    double* __restrict data = out.data;
+    double* __restrict knowledge = out.knowledge;
     for (int64_t i = 0; i < n; ++i) {
         data[i] = minimum((entropy[i] + distance[i]) / n_states, total[i]);
         knowledge[i] = total[i] - data[i];
@@ -126,11 +138,16 @@ SGLB_KERNEL void split_entropy(double n_states, int64_t n, const double* __restr
 
 // All that is left to do for two classes.
 SGLB_KERNEL void finish_two(double inverse_width, double n_states, int64_t n,
-                            const double* __restrict first, const double* __restrict second,
-                            const double* __restrict product, const double* __restrict entropy,
-                            const double* __restrict distance, double* __restrict mean,
-                            double* __restrict knowledge, double* __restrict data,
-                            double* __restrict total) {
+                            const TwoClassSums& sums, const Entropies::Out& out) {
+    const double* __restrict first = sums.first;
+    const double* __restrict second = sums.second;
+    const double* __restrict product = sums.product;
+    const double* __restrict entropy = sums.entropy;
+    const double* __restrict distance = sums.distance;
+    double* __restrict mean = out.mean;
+    double* __restrict knowledge = out.knowledge;
+    double* __restrict data = out.data;
+    double* __restrict total = out.total;
     for (int64_t i = 0; i < n; ++i) {
         const double p = first[i] / n_states;
         const double q = second[i] / n_states;
@@ -178,8 +195,9 @@ void Entropies::add(int64_t n, double* scores) {
         alignas(cache_line) double likely[tile], unlikely[tile];
         reduce(logits, n, scores, likely, unlikely);
         parts_of_exponential(n, likely, unlikely);
-        add_logits(logits, n, scores, likely, unlikely, sums_.data(), sums_.data() + tile,
-                   distance_.data(), product_.data());
+        add_logits(logits, n, scores, likely, unlikely,
+                   {sums_.data(), sums_.data() + tile, distance_.data(), product_.data(),
+                    entropy_.data()});
     } else {
         add_softmax(n_classes_, n, scores, sums_.data(), distance_.data(), product_.data());
     }
@@ -188,20 +206,20 @@ void Entropies::add(int64_t n, double* scores) {
 
 void Entropies::finish(int64_t n, int64_t begin, const Out& out) {
     const auto n_states = static_cast<double>(n_states_);
-    double* mean = out.mean + begin * n_classes_;
-    double* knowledge = out.knowledge + begin;
-    double* data = out.data + begin;
-    double* total = out.total + begin;
+    const Out here{out.mean + begin * n_classes_, out.knowledge + begin, out.data + begin,
+                   out.total + begin};
     if (two_) {
-        finish_two(1.0 / width_, n_states, n, sums_.data(), sums_.data() + tile, product_.data(),
-                   entropy_.data(), distance_.data(), mean, knowledge, data, total);
+        finish_two(
+            1.0 / width_, n_states, n,
+            {sums_.data(), sums_.data() + tile, distance_.data(), product_.data(), entropy_.data()},
+            here);
     } else {
-        std::fill_n(total, n, 0.0);
+        std::fill_n(here.total, n, 0.0);
         for (int64_t k = 0; k < n_classes_; ++k)
-            add_entropy(n_states, n, sums_.data() + k * tile, total);
-        to_row_major(sums_.data(), n_classes_, n, mean);
+            add_entropy(n_states, n, sums_.data() + k * tile, here.total);
+        to_row_major(sums_.data(), n_classes_, n, here.mean);
         add_logarithms(n, product_.data(), entropy_.data());
-        split_entropy(n_states, n, entropy_.data(), distance_.data(), total, data, knowledge);
+        split_entropy(n_states, n, entropy_.data(), distance_.data(), here);
     }
     for (auto* zeros : {&sums_, &distance_, &entropy_})
         std::fill(zeros->begin(), zeros->end(), 0.0);
@@ -225,8 +243,7 @@ void Variance::add(int64_t n, double* scores) {
 void Variance::finish(int64_t n, int64_t begin, const Out& out) {
     std::copy_n(mean_.data(), n * n_outputs_, out.mean + begin * n_outputs_);
     for (int64_t i = 0; i < n * n_outputs_; ++i)
-        out.variance[begin * n_outputs_ + i] =
-            square_[static_cast<size_t>(i)] / static_cast<double>(n_states_);
+        out.variance[begin * n_outputs_ + i] = square_[i] / static_cast<double>(n_states_);
     for (auto* zeros : {&mean_, &square_}) std::fill(zeros->begin(), zeros->end(), 0.0);
     n_states_ = 0;
 }

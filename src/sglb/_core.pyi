@@ -318,7 +318,7 @@ def available_threads() -> int:
     the call, and of the cgroup's CPU quota, as it was within the last second.
     """
 
-def total(values: Floats, weight: Floats | None, n_threads: int) -> float:
+def total(values: Floats, weight: Floats | None) -> float:
     """Value of the exact sum of values (N,), or of the rounded products weight * values."""
 
 def running_totals(values: Floats, sums: Floats) -> None:
@@ -364,7 +364,7 @@ def encode(
     """Codes of x (N, F): OUT columns (F, N)."""
 
 def first_infinity(x: NDArray[Any], n_threads: int) -> int:
-    """Place of the first infinite value of x (N, F), row * F + column; -1 without one."""
+    """Position of the first infinite value of x (N, F), row * F + column; -1 without one."""
 
 def to_rows(columns: Bytes, rows: Bytes, n_threads: int) -> None:
     """Transpose codes (F, N) to OUT rows (N, S)."""
@@ -455,14 +455,12 @@ def predict_entropies(
     link: str,
     parameter: float,
     mean: Floats,
-    knowledge: Floats,
-    data: Floats,
-    total: Floats,
+    parts: Floats,
     n_threads: int,
 ) -> None:
     """Mean class probabilities of the states and the parts of their entropy in nats.
 
-    OUT mean (N, C), knowledge, data, total (N,).
+    OUT mean (N, C), parts (3, N): knowledge, data and total.
     """
 
 def predict_variance(
@@ -479,29 +477,35 @@ def predict_variance(
 def permutation(seed: int, copy: int, order: NDArray[np.uint32]) -> None:
     """Order number `copy` of rows 0..N - 1, every order equally likely: OUT order (N,)."""
 
+class Levels:
+    """Level numbers (C, N) of C columns, below n_levels (C,). Holds on to the arrays."""
+
+    def __init__(self, levels: Ints, n_levels: NDArray[np.int64]) -> None: ...
+
+class LevelTargets:
+    """What is averaged by level: values (K, N), weight (N,) or None. Holds on to the arrays."""
+
+    def __init__(self, values: Floats, weight: Floats | None) -> None: ...
+
+class Prior:
+    """What a level without rows has: means (K,), which count as `unit` rows. Holds on to means."""
+
+    def __init__(self, means: Floats, unit: float) -> None: ...
+
 def level_sums(
-    levels: Ints,
-    n_levels: NDArray[np.int64],
-    targets: Floats,
-    weight: Floats | None,
-    sums: Floats,
-    counts: Floats,
-    n_threads: int,
+    levels: Levels, targets: LevelTargets, sums: Floats, counts: Floats, n_threads: int
 ) -> None:
-    """Weighted sums of targets (K, N) and weights by level of levels (C, N), in any order.
+    """Weighted sums of targets and weights by level, in any order.
 
     Summands are whole multiples of a unit 2^-95 times the largest one or less, the rest cut off.
     The table of column c begins at the sum of the n_levels before it. OUT sums (K, L), counts (L,).
     """
 
 def ordered_codes(
-    levels: Ints,
-    n_levels: NDArray[np.int64],
-    targets: Floats,
-    weight: Floats | None,
+    levels: Levels,
+    targets: LevelTargets,
     orders: NDArray[np.uint32],
-    means: Floats,
-    unit: float,
+    prior: Prior,
     thresholds: Floats,
     n_thresholds: Ints,
     columns: Bytes,
@@ -513,8 +517,7 @@ def ordered_codes(
     """
 
 def combine(
-    levels: Ints,
-    n_levels: NDArray[np.int64],
+    levels: Levels,
     members: Ints,
     numbers: Ints,
     n_numbers: NDArray[np.int64],
@@ -526,17 +529,15 @@ def combine(
     """
 
 def combination_gains(
-    levels: Ints,
-    n_levels: NDArray[np.int64],
+    levels: Levels,
     members: Ints,
-    targets: Floats,
-    weight: Floats | None,
+    targets: LevelTargets,
     ridge: float,
     gains: Floats,
     errors: Floats,
     n_threads: int,
 ) -> None:
-    """Share of targets (K, N) that level means explain when rows are left out of their own mean.
+    """Share of the targets that level means explain when rows are left out of their own mean.
 
     OUT gains (M,); errors (M,): the standard deviation of a gain if the targets' signs are coins.
     """
@@ -551,10 +552,10 @@ def find_keys(
     wanted: NDArray[np.uint64],
     keys: NDArray[np.uint64],
     slots: Ints,
-    places: Ints,
+    numbers: Ints,
     n_threads: int,
 ) -> None:
-    """Places of wanted keys among those placed in slots, -1 if not there: OUT places."""
+    """Numbers of wanted keys among those placed in slots, -1 for others: OUT numbers."""
 
 class testing:  # noqa: N801
     """Kernels that only tests call, as functions of a submodule."""

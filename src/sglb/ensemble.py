@@ -294,10 +294,9 @@ class States:
         """
         mean = np.empty((len(X), n_classes))
         # Page by page a large block comes cheaper than three of a third.
-        knowledge, data, total = np.empty((3, len(X)))
-        _core.predict_entropies(
-            self._predictor, X, link, parameter, mean, knowledge, data, total, n_threads
-        )
+        parts = np.empty((3, len(X)))
+        _core.predict_entropies(self._predictor, X, link, parameter, mean, parts, n_threads)
+        knowledge, data, total = parts
         return mean, knowledge, data, total
 
     def moments(

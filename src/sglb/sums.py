@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 
 def total(values: ArrayLike, weight: ArrayLike | None = None) -> float:
     """Return the sum of weight * values, in any shape; 0 for no values."""
-    return _core.total(_flat(values), None if weight is None else _flat(weight), 1)
+    return _core.total(_flat(values), None if weight is None else _flat(weight))
 
 
 def total_weight(n_rows: int, weight: ArrayLike | None) -> float:
@@ -57,10 +57,12 @@ def by_group(
     Digits below 2^-95 times the largest summand are cut off.
     """
     values = _flat(values) if weight is None else _flat(values) * _flat(weight)
-    levels = np.ascontiguousarray(group, dtype=np.int32)[None]
+    groups = _core.Levels(
+        np.ascontiguousarray(group, dtype=np.int32)[None], np.array([n_groups], dtype=np.int64)
+    )
+    summands = _core.LevelTargets(np.empty((0, len(values))), values)
     sums = np.empty(n_groups)
-    no_values, no_sums = np.empty((0, len(values))), np.empty((0, n_groups))
-    _core.level_sums(levels, np.array([n_groups]), no_values, values, no_sums, sums, 1)
+    _core.level_sums(groups, summands, np.empty((0, n_groups)), sums, 1)
     return sums
 
 

@@ -34,7 +34,8 @@ LEAST_ERRORS = 5.0
 # At most this many columns, those of the largest gains, are combined: 780 pairs.
 MOST_COLUMNS = 40
 
-# Product of level counts that a key of 64 bits holds with room to spare.
+# The product of the level counts of a combination is below this, which the kernels demand too
+# (combinations.h); stored models are held to it.
 MOST_KEYS = float(1 << 61)
 
 
@@ -63,11 +64,13 @@ def choose_combinations(
     """
     # Gains have no unit; scaled residuals keep their fourth powers in the range of floats.
     residuals = residuals / (np.abs(residuals).max(initial=0.0) or 1.0)
+    level_columns = _core.Levels(levels, n_levels)
+    targets = _core.LevelTargets(residuals, weight)
 
     def measure(members: NDArray[np.int32]) -> tuple[Floats, Floats]:
         gains, errors = np.empty((2, len(members)))
         _core.combination_gains(
-            levels, n_levels, members, residuals, weight, RIDGE * unit, gains, errors, n_threads
+            level_columns, members, targets, RIDGE * unit, gains, errors, n_threads
         )
         return gains, errors
 

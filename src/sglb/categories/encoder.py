@@ -132,13 +132,14 @@ class Encoder:
 
     def combined(self, chosen: Sequence[tuple[int, ...]]) -> list[Part]:
         """Encode each combination of columns by a statistic."""
+        levels = _core.Levels(self.levels, self.n_levels)
         parts = []
         for begin in range(0, len(chosen), BLOCK_COLUMNS):
             block = chosen[begin : begin + BLOCK_COLUMNS]
             members = member_rows(block)
             numbers = np.empty((len(block), self.n_rows), dtype=np.int32)
             n_numbers = np.empty(len(block), dtype=np.int64)
-            _core.combine(self.levels, self.n_levels, members, numbers, n_numbers, self.n_threads)
+            _core.combine(levels, members, numbers, n_numbers, self.n_threads)
             parts += self._statistic_parts(block, numbers, n_numbers)
         return parts
 
@@ -158,7 +159,9 @@ class Encoder:
         n_targets = len(self.targets)
         sums = np.empty((n_targets, int(n_levels.sum())))
         counts = np.empty(int(n_levels.sum()))
-        _core.level_sums(levels, n_levels, self.targets, self.weight, sums, counts, self.n_threads)
+        level_columns = _core.Levels(levels, n_levels)
+        targets = _core.LevelTargets(self.targets, self.weight)
+        _core.level_sums(level_columns, targets, sums, counts, self.n_threads)
         statistics = (sums + self.unit * self.means[:, None]) / (counts + self.unit)
         ends = np.cumsum(n_levels)[:-1]
         pieces = zip(
@@ -176,13 +179,10 @@ class Encoder:
         shape = len(levels) * n_targets, self.n_copies * self.n_rows
         columns = np.empty(shape, dtype=np.uint8)
         _core.ordered_codes(
-            levels,
-            n_levels,
-            self.targets,
-            self.weight,
+            level_columns,
+            targets,
             self.orders,
-            self.means,
-            self.unit,
+            _core.Prior(self.means, self.unit),
             bins.thresholds,
             bins.n_thresholds,
             columns,

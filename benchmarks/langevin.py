@@ -73,7 +73,7 @@ def catboost_split(model):
 
 
 def sglb_split(model):
-    structure = model.ensemble_.structure(0)
+    structure = model.trace_.structure(0)
     return tuple(structure.features), tuple(structure.highs)
 
 

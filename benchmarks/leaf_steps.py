@@ -51,7 +51,7 @@ def line(name, train, test, seeds, **settings):
         model.fit(*train)
         seconds.append(time.perf_counter() - start)
         losses.append(test_loss("binary", test[1], model.predict_proba(test[0])[:, 1]))
-        highest = max(highest, np.abs(model.ensemble_.values).max())
+        highest = max(highest, np.abs(model.trace_.values).max())
     return (
         f"| {name} | {np.mean(seconds):.3g} | {np.mean(losses):.4f} | {np.max(losses):.4f} |"
         f" {highest:.3g} |"

@@ -163,9 +163,9 @@ FITS = {
 
 def digest(model):
     """SHA-256 of all that a prediction is made of."""
-    trees, content = model.ensemble_.arrays(), hashlib.sha256()
+    trees, content = model.trace_.arrays(), hashlib.sha256()
     parts = [trees[name] for name in ("features", "lows", "highs", "depths", "values")]
-    for part in [*parts, trees["C"][:, 0, 0], model.ensemble_.offset]:
+    for part in [*parts, trees["C"][:, 0, 0], model.trace_.offset]:
         content.update(str(part.shape).encode() + np.ascontiguousarray(part).tobytes())
     return content.hexdigest()
 

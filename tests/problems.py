@@ -8,11 +8,11 @@ from sglb import _core
 from sglb.bins import Bins
 from sglb.boosting import boost
 from sglb.chain import Chain
-from sglb.ensemble import Ensemble
 from sglb.losses import Squared
 from sglb.samplers import Move
 from sglb.shard import Shard
 from sglb.structure import Structure
+from sglb.trace import Trace
 from sglb.training_set import TrainingSet
 from sglb.transition import Transition
 
@@ -129,18 +129,18 @@ def make_transition(rng, size=1):
     return Transition(rng.normal(size=(size, size)) / size, rng.normal(size=size))
 
 
-def make_ensemble(rng, n_trees, n_outputs=1, n_features=6, size=1):
+def make_trace(rng, n_trees, n_outputs=1, n_features=6, size=1):
     """A chain of random trees, with another transition at each step."""
     bins = Bins.fit(make_table(rng, 100, n_features), 16)
-    ensemble = Ensemble(bins, MAX_DEPTH, rng.normal(size=n_outputs), size=size)
+    trace = Trace(bins, MAX_DEPTH, rng.normal(size=n_outputs), size=size)
     for _ in range(n_trees):
         depth = rng.integers(0, MAX_DEPTH + 1)
         structure = Structure(*make_splits(rng, bins.n_codes, depth))
         values = rng.normal(size=(1 << depth, n_outputs))
         gains = rng.random(depth)
-        ensemble.append(structure, values, Move(0.1, transition=make_transition(rng, size)))
-        ensemble.arrays()["gains"][-1, :depth] = gains
-    return ensemble
+        trace.append(structure, values, Move(0.1, transition=make_transition(rng, size)))
+        trace.arrays()["gains"][-1, :depth] = gains
+    return trace
 
 
 def boosted(rows, loss, sampler, rule, leaves, trace, *, n_steps, seed, n_threads=1, callbacks=()):

@@ -29,7 +29,7 @@ FLOORS = [
     {"callbacks", "chain"},
     {"growth", "metrics", "shard"},
     {"slopes"},
-    {"ensemble", "leaves"},
+    {"trace", "leaves"},
     {"losses", "samplers", "structure"},
     {"totals"},
     {"training_set"},

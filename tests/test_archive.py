@@ -69,7 +69,7 @@ def facts(model):
         for name, value in vars(model).items()
         if name.endswith("_") and not name.startswith("_")
     }
-    return public | {"ensemble_": public["ensemble_"].arrays()}
+    return public | {"trace_": public["trace_"].arrays()}
 
 
 def assert_same(first, second):

@@ -10,13 +10,13 @@ from problems import THREADS, boosted, grow, make_problem
 from sglb import SGLBRegressor, losses, slopes
 from sglb.callbacks import BaseCallback, Stop
 from sglb.chain import Chain
-from sglb.ensemble import Ensemble
 from sglb.errors import ChainDiverged, NonFiniteGradient
 from sglb.leaves import LeafRule
 from sglb.losses import Logistic, Softmax, Squared, UserLoss
 from sglb.samplers import Langevin, Move, Plain, Stochastic
 from sglb.shard import Shard
 from sglb.structure import GreedySearch
+from sglb.trace import Trace
 from sglb.training_set import TrainingSet
 from sglb.transition import Transition
 
@@ -70,9 +70,9 @@ class Case:
         self.growth = reference.Growth(4, 0.7, n_rows // 2, random_strength=0.3)
 
     def start(self):
-        return Ensemble(self.bins, self.growth.max_depth, self.offset)
+        return Trace(self.bins, self.growth.max_depth, self.offset)
 
-    def run(self, n_steps, *, ensemble=None, n_threads=1, callbacks=(), seed=11):
+    def run(self, n_steps, *, trace=None, n_threads=1, callbacks=(), seed=11):
         rule = GreedySearch(
             self.growth.max_depth,
             l2=self.growth.l2,
@@ -87,7 +87,7 @@ class Case:
             self.sampler,
             rule,
             self.leaves,
-            self.start() if ensemble is None else ensemble,
+            self.start() if trace is None else trace,
             n_steps=n_steps,
             seed=seed,
             n_threads=n_threads,
@@ -144,18 +144,18 @@ def assert_same_chain(found, expected):
 def test_every_step_is_the_step_of_the_twin(sampler, n_outputs, weighted, method):
     case = Case(sampler, n_outputs, n_rows=100, weighted=weighted, method=method)
     recorder = Recorder()
-    ensemble = case.run(4, callbacks=[recorder])
+    trace = case.run(4, callbacks=[recorder])
     for step in range(4):
         structure, values, gains, raw = case.twin_step(recorder.raws[step], step)
-        found = ensemble.structure(step)
+        found = trace.structure(step)
         for ours, theirs in zip(found, structure, strict=True):
             assert np.array_equal(ours, theirs)
-        mine = ensemble.arrays()["gains"][step, : len(gains)]
+        mine = trace.arrays()["gains"][step, : len(gains)]
         np.testing.assert_allclose(mine, gains, rtol=1e-9, atol=1e-9)
-        mine = ensemble.values[step, : found.n_leaves]
+        mine = trace.values[step, : found.n_leaves]
         np.testing.assert_allclose(mine, values, rtol=1e-11, atol=1e-12)
         np.testing.assert_allclose(recorder.raws[step + 1], raw, rtol=1e-11, atol=1e-12)
-        assert ensemble.C[step] == sampler.move(step).transition.C
+        assert trace.C[step] == sampler.move(step).transition.C
 
 
 @both_gradients
@@ -175,12 +175,12 @@ def test_the_chain_has_the_same_bytes_for_any_number_of_threads(sampler, n_outpu
 def test_replaying_the_chain_gives_the_training_scores_bit_for_bit(sampler, n_outputs, method):
     case = Case(sampler, n_outputs, weighted=True, method=method)
     recorder = Recorder()
-    ensemble = case.run(25, callbacks=[recorder])
+    trace = case.run(25, callbacks=[recorder])
     codes = case.training_set.code_columns
     for k in (0, 1, 13, 25):
         for n_threads in THREADS:
-            assert np.array_equal(ensemble.at(k).replay(codes, n_threads)[0], recorder.raws[k])
-    predicted = ensemble.predict(case.X)
+            assert np.array_equal(trace.at(k).replay(codes, n_threads)[0], recorder.raws[k])
+    predicted = trace.predict(case.X)
     assert np.abs(predicted - recorder.raws[-1]).max() <= 1e-6 * np.ptp(recorder.raws[-1])
 
 
@@ -203,8 +203,8 @@ def test_a_continued_chain_equals_the_unbroken_one(sampler, n_outputs):
     broken = case.run(3)
     for n_steps in (1, 0, 9, 7):
         # A saved and loaded chain has arrays of exactly its length.
-        broken = Ensemble.from_arrays(case.bins, case.offset, broken.arrays())
-        broken = case.run(n_steps, ensemble=broken)
+        broken = Trace.from_arrays(case.bins, case.offset, broken.arrays())
+        broken = case.run(n_steps, trace=broken)
     assert_same_chain(broken, whole)
 
 
@@ -226,8 +226,8 @@ def test_without_noise_only_rounding_hangs_on_the_seed():
 def test_tiny_problems_can_be_boosted(sampler, n_rows):
     case = Case(sampler, n_rows=n_rows)
     recorder = Recorder()
-    ensemble = case.run(5, callbacks=[recorder])
-    assert np.array_equal(ensemble.replay(case.training_set.code_columns)[0], recorder.raws[-1])
+    trace = case.run(5, callbacks=[recorder])
+    assert np.array_equal(trace.replay(case.training_set.code_columns)[0], recorder.raws[-1])
 
 
 def test_a_problem_without_a_split_is_fitted_by_constants():
@@ -235,10 +235,10 @@ def test_a_problem_without_a_split_is_fitted_by_constants():
     case.leaves = LeafRule()
     case.training_set.code_columns[:] = 1
     case.training_set.code_rows[:] = 1
-    ensemble = case.run(2)
-    assert ensemble.depths.tolist() == [0, 0]
+    trace = case.run(2)
+    assert trace.depths.tolist() == [0, 0]
     mean = case.training_set.y.mean()
-    np.testing.assert_allclose(ensemble.replay(case.training_set.code_columns), mean, rtol=1e-12)
+    np.testing.assert_allclose(trace.replay(case.training_set.code_columns), mean, rtol=1e-12)
 
 
 def test_shrink_and_gradient_are_taken_at_the_same_raw():
@@ -267,7 +267,7 @@ def test_callbacks_are_called_in_order_and_may_stop_the_chain():
 
         def step(self, info):
             heard.append(("step", info.step))
-            assert len(info.ensemble) == info.step
+            assert len(info.trace) == info.step
             assert info.values.shape == (info.structure.n_leaves, 1)
             return Stop("enough") if info.step == 3 else None
 
@@ -276,10 +276,10 @@ def test_callbacks_are_called_in_order_and_may_stop_the_chain():
 
     recorder = Recorder()
     case = Case(SAMPLERS["langevin"])
-    ensemble = case.run(10, callbacks=[Guest(), recorder])
+    trace = case.run(10, callbacks=[Guest(), recorder])
     assert heard == [("start", 0), ("step", 1), ("step", 2), ("step", 3), ("finish", 3)]
     assert len(recorder.raws) == 4  # the other guest saw the last step too
-    assert_same_chain(ensemble, case.run(3))
+    assert_same_chain(trace, case.run(3))
 
 
 def test_a_callback_without_a_step_of_its_own_hears_start_and_the_true_end():
@@ -356,7 +356,7 @@ def test_newton_leaves_without_any_curvature_take_gradient_steps_with_their_nois
         n_estimators=5,
         random_state=0,
     ).fit(X, 3.0 * X[:, 0])
-    assert (np.abs(model.ensemble_.values).max(axis=(1, 2)) > 0.1).all()
+    assert (np.abs(model.trace_.values).max(axis=(1, 2)) > 0.1).all()
 
 
 def test_structure_noise_is_that_of_the_rows_whatever_the_number_of_copies():
@@ -378,7 +378,7 @@ def test_structure_noise_is_that_of_the_rows_whatever_the_number_of_copies():
 
 
 def make_chain(case, seed, *, state=None, keep_trees=True):
-    trace = Ensemble(case.bins, case.growth.max_depth, case.offset, keep_trees=keep_trees)
+    trace = Trace(case.bins, case.growth.max_depth, case.offset, keep_trees=keep_trees)
     rows = Shard.start(case.training_set, case.loss, trace, newton=False, state=state)
     rule = GreedySearch(case.growth.max_depth, structure_rows=case.growth.structure_rows)
     return Chain(rows, case.sampler, rule, case.leaves, trace, seed=seed)

@@ -111,6 +111,6 @@ def test_a_model_of_one_hot_columns_is_the_one_without_bundles(monkeypatch):
     model = SGLBClassifier(n_estimators=30, random_state=0).fit(X, y)
     monkeypatch.setattr(bundles, "LEAST_MEMBERS", 1000)
     plain = SGLBClassifier(n_estimators=30, random_state=0).fit(X, y)
-    for name, array in plain.ensemble_.arrays().items():
-        assert np.array_equal(model.ensemble_.arrays()[name], array), name
-    assert (model.ensemble_.arrays()["features"] < 12).any()
+    for name, array in plain.trace_.arrays().items():
+        assert np.array_equal(model.trace_.arrays()[name], array), name
+    assert (model.trace_.arrays()["features"] < 12).any()

@@ -34,7 +34,7 @@ class Witness(BaseCallback):
     def step(self, info):
         self.calls.append(info.step)
         self.losses.append(info.loss.loss(info.rows.data.y, user_shape(info.raw)).mean())
-        assert len(info.ensemble) == info.step
+        assert len(info.trace) == info.step
         assert info.values.shape == (info.structure.n_leaves, 1)
 
     def finish(self, info):

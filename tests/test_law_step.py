@@ -25,11 +25,11 @@ from law import (
 from problems import boosted
 from sglb.bins import Bins
 from sglb.callbacks import BaseCallback
-from sglb.ensemble import Ensemble
 from sglb.leaves import LeafRule
 from sglb.losses import Logistic, Softmax, Squared
 from sglb.samplers import Langevin, Plain
 from sglb.structure import GreedySearch
+from sglb.trace import Trace
 from sglb.training_set import TrainingSet
 
 EPS, GAMMA = 0.7, 0.9
@@ -116,23 +116,23 @@ def targets(loss, n, rng):
 
 
 def run_and_compare(X, y, weight, loss, leaves, offset, max_depth=3):
-    """Run the loop without noise beside the formula; return the callback and the ensemble."""
+    """Run the loop without noise beside the formula; return the callback and the trace."""
     bins = Bins.fit(X, 8)
     rows = TrainingSet.build(bins.encode(X), bins.n_codes, y, weight)
     callback = CompareWithFormula(X, bins, leaves, offset)
-    ensemble = boosted(
+    trace = boosted(
         rows,
         loss,
         Langevin(EPS, temperature=0.0, shrink_rate=GAMMA),
         GreedySearch(max_depth, l2=leaves.l2),
         leaves,
-        Ensemble(bins, max_depth, offset),
+        Trace(bins, max_depth, offset),
         n_steps=N_STEPS,
         seed=5,
         callbacks=[callback],
     )
     assert len(callback.depths) == N_STEPS
-    return callback, ensemble
+    return callback, trace
 
 
 @pytest.mark.parametrize("missing", [False, True], ids=["complete", "missing"])
@@ -152,12 +152,12 @@ def test_every_step_is_the_formula(loss, method, l2, shifted, weighted, missing)
         weight = rng.exponential(size=n) * 4.0
         weight[::7] = 0.0
     offset = rng.normal(size=loss.n_outputs) if shifted else np.zeros(loss.n_outputs)
-    callback, ensemble = run_and_compare(
+    callback, trace = run_and_compare(
         X, targets(loss, n, rng), weight, loss, LeafRule(method, l2), offset
     )
     assert callback.depths == [3] * N_STEPS
     # What is stored is what happened.
-    assert (ensemble.replay(ensemble.bins.encode(X)) == callback.raw).all()
+    assert (trace.replay(trace.bins.encode(X)) == callback.raw).all()
 
 
 @pytest.mark.parametrize("loss", [Squared(), Softmax(3)], ids=lambda x: x.name)

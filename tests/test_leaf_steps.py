@@ -13,13 +13,13 @@ from law import FixedStructure
 from problems import boosted
 from sglb import SGLBClassifier, SGLBRegressor, leaves
 from sglb.bins import Bins
-from sglb.ensemble import Ensemble
 from sglb.errors import StepTooLong
 from sglb.leaves import PART_ROWS, LeafRule
 from sglb.losses import Logistic, Softmax, get_loss
 from sglb.samplers import Move
 from sglb.slopes import STORED_ROWS
 from sglb.structure import GreedySearch
+from sglb.trace import Trace
 from sglb.training_set import TrainingSet
 from sglb.transition import Transition
 
@@ -51,7 +51,7 @@ class Case:
             Same(move or Move(1.0)),
             rule or GreedySearch(3, l2=l2, newton=True, n_threads=threads),
             LeafRule("newton", l2, steps),
-            after or Ensemble(self.bins, 3, self.offset),
+            after or Trace(self.bins, 3, self.offset),
             n_steps=n_trees,
             seed=seed,
             n_threads=threads,
@@ -59,10 +59,10 @@ class Case:
 
     def one_tree(self, *arguments, **options):
         """The leaf values of the first tree, and the leaf of each row."""
-        ensemble = self.run(*arguments, **options)
-        structure = ensemble.structure(0)
+        trace = self.run(*arguments, **options)
+        structure = trace.structure(0)
         leaf = reference_leaves.leaf_indices(self.rows.code_columns, *structure)
-        return ensemble.values[0, : structure.n_leaves, 0], leaf
+        return trace.values[0, : structure.n_leaves, 0], leaf
 
     def objective(self, leaf, value, l2):
         """What the Newton steps of a leaf make small, by leaf."""
@@ -206,9 +206,9 @@ def test_rare_rows_of_the_other_class_do_not_send_a_leaf_anywhere(seed, monkeypa
     model = SGLBClassifier(
         n_estimators=40, learning_rate=0.5, random_state=seed, n_jobs=1, sampler="plain"
     )
-    assert np.abs(model.fit(X, y).ensemble_.values).max() == pytest.approx(1.0)
+    assert np.abs(model.fit(X, y).trace_.values).max() == pytest.approx(1.0)
     monkeypatch.setattr(Logistic, "trust_radius", math.inf)
-    assert np.abs(model.fit(X, y).ensemble_.values).max() > 5.0
+    assert np.abs(model.fit(X, y).trace_.values).max() > 5.0
 
 
 def test_the_squared_loss_is_at_its_minimum_after_one_step():

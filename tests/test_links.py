@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from problems import BLOCK_SIZES, THREADS, generators, make_ensemble, make_table
+from problems import BLOCK_SIZES, THREADS, generators, make_table, make_trace
 from reference_losses import LINKS
 from sglb import _core
 from sglb.losses import LOSSES, Loss, get_loss
@@ -95,17 +95,17 @@ def test_links_that_do_not_fit_are_rejected():
 @given(generators, SIZES, st.integers(1, 3))
 def test_a_prediction_is_the_link_of_the_raw_scores_bit_for_bit(name, rng, n_rows, n_outputs):
     n_outputs = 1 if name == "sigmoid" else n_outputs
-    ensemble = make_ensemble(rng, 20, n_outputs)
+    trace = make_trace(rng, 20, n_outputs)
     X = make_table(rng, n_rows, 6)
     parameter, n_columns = PARAMETER.get(name, 1.0), columns_of(name, n_outputs)
-    actual = ensemble.states([20]).linked(X, name, parameter, n_columns)
-    assert np.array_equal(actual, apply(name, ensemble.predict(X), n_columns))
+    actual = trace.states([20]).linked(X, name, parameter, n_columns)
+    assert np.array_equal(actual, apply(name, trace.predict(X), n_columns))
 
 
 @pytest.mark.parametrize("n_outputs", [1, 3])
 def test_predictions_do_not_depend_on_threads_or_on_the_rows_beside_them(n_outputs):
     rng = np.random.default_rng(5)
-    state = make_ensemble(rng, 100, n_outputs).states([100])
+    state = make_trace(rng, 100, n_outputs).states([100])
     X = make_table(rng, 9001, 6)
     link = ("sigmoid", 1.0, 2) if n_outputs == 1 else ("softmax", 1.0, 3)
     expected = state.linked(X, *link)
@@ -116,7 +116,7 @@ def test_predictions_do_not_depend_on_threads_or_on_the_rows_beside_them(n_outpu
 
 
 def test_predictions_of_several_states_are_rejected_where_one_is_meant():
-    states = make_ensemble(np.random.default_rng(0), 20).states([10, 20])
+    states = make_trace(np.random.default_rng(0), 20).states([10, 20])
     with pytest.raises(ValueError, match="one state"):
         states.linked(np.zeros((3, 6)), "identity", 1.0, 1)
 

@@ -42,15 +42,15 @@ def model(request):
 
 def by_hand(model, rows):
     """Raw scores (n_steps, n_outputs, n_rows) after each step, straight from the recursion."""
-    trees = model.ensemble_.arrays()
-    codes = model.ensemble_.bins.encode(rows)
-    state = np.zeros((2, len(model.ensemble_.offset), len(rows)))
+    trees = model.trace_.arrays()
+    codes = model.trace_.bins.encode(rows)
+    state = np.zeros((2, len(model.trace_.offset), len(rows)))
     raws = []
     for t, depth in enumerate(trees["depths"]):
         splits = (trees[name][t, :depth] for name in ("features", "lows", "highs"))
         tree = trees["values"][t][reference_leaves.leaf_indices(codes, *splits)].T
         state = np.einsum("ij,jkn->ikn", C, state) + B[:, None, None] * tree
-        raws.append(model.ensemble_.offset[:, None] + state[0])
+        raws.append(model.trace_.offset[:, None] + state[0])
     return np.array(raws)
 
 
@@ -58,7 +58,7 @@ def test_predictions_are_those_of_the_recursion(model):
     expected = by_hand(model, Z)
     raw = model.predict_raw(Z)
     np.testing.assert_allclose(raw if raw.ndim > 1 else raw[:, None], expected[-1].T, atol=1e-10)
-    trace = model.ensemble_
+    trace = model.trace_
     np.testing.assert_allclose(trace.replay(trace.bins.encode(Z))[0], expected[-1], atol=1e-12)
     for k, stage in enumerate(trace.staged(Z)):
         np.testing.assert_allclose(stage, expected[k], atol=1e-12)
@@ -66,7 +66,7 @@ def test_predictions_are_those_of_the_recursion(model):
 
 def test_any_state_and_several_at_once_are_those_of_the_recursion(model):
     expected = by_hand(model, Z)
-    trace = model.ensemble_
+    trace = model.trace_
     for k in (1, 2, 17, 30):
         np.testing.assert_allclose(trace.at(k).predict(Z), expected[k - 1], atol=1e-10)
     several = trace.predict(Z, states=[3, 11, 30])
@@ -76,8 +76,8 @@ def test_any_state_and_several_at_once_are_those_of_the_recursion(model):
 def test_a_saved_model_comes_back_with_its_transitions(model, tmp_path):
     model.save(tmp_path / "model.sglb")
     again = sglb.load(tmp_path / "model.sglb")
-    assert np.array_equal(again.ensemble_.C, np.broadcast_to(C, (30, 2, 2)))
-    assert np.array_equal(again.ensemble_.b, np.broadcast_to(B, (30, 2)))
+    assert np.array_equal(again.trace_.C, np.broadcast_to(C, (30, 2, 2)))
+    assert np.array_equal(again.trace_.b, np.broadcast_to(B, (30, 2)))
     assert np.array_equal(again.predict_raw(Z), model.predict_raw(Z))
     stages = zip(again.staged_predict_raw(Z), model.staged_predict_raw(Z), strict=True)
     assert all(np.array_equal(ours, theirs) for ours, theirs in stages)
@@ -94,7 +94,7 @@ def test_early_stopping_returns_to_the_state_of_that_step():
         random_state=1,
     ).fit(X[:200], y[:200], eval_set=[(X[200:], y[200:])])
     k = model.best_iteration_
-    assert len(model.ensemble_) == k < 200
+    assert len(model.trace_) == k < 200
     np.testing.assert_allclose(model.predict(Z), by_hand(model, Z)[k - 1, 0], atol=1e-10)
 
 

@@ -172,8 +172,8 @@ def test_a_whole_chain_without_noise_is_the_same_bits(name, weight):
 
     def numbers(order):
         model.fit(X[order], y[order], taken(weight, order))
-        arrays = [array.reshape(-1) for array in model.ensemble_.arrays().values()]
+        arrays = [array.reshape(-1) for array in model.trace_.arrays().values()]
         variance = model._model.residual_variance
-        return np.concatenate([*arrays, model.ensemble_.offset, [variance or 0.0]])
+        return np.concatenate([*arrays, model.trace_.offset, [variance or 0.0]])
 
     assert_order_does_not_matter(numbers)

@@ -16,11 +16,11 @@ import pytest
 
 from problems import boosted, make_problem
 from sglb import _core
-from sglb.ensemble import Ensemble
 from sglb.leaves import LeafRule
 from sglb.losses import Squared
 from sglb.samplers import Langevin
 from sglb.structure import GreedySearch
+from sglb.trace import Trace
 
 # Seconds until a process counts as hanging; work takes about one.
 PATIENCE = 60
@@ -33,7 +33,7 @@ def fit(training_set, bins, n_threads, n_steps=5):
         Langevin(0.1, 1.0, 0.01),
         GreedySearch(4, n_threads=n_threads),
         LeafRule(),
-        Ensemble(bins, 4, np.zeros(1)),
+        Trace(bins, 4, np.zeros(1)),
         n_steps=n_steps,
         seed=5,
         n_threads=n_threads,
@@ -47,8 +47,8 @@ from problems import boosted, make_problem
 from sglb import _core
 from test_parallel import fit
 X, bins, training_set = make_problem(np.random.default_rng(0), 40_000)
-def digest(ensemble):
-    return sum(float(np.abs(a).sum()) for a in ensemble.arrays().values())
+def digest(trace):
+    return sum(float(np.abs(a).sum()) for a in trace.arrays().values())
 """
 
 

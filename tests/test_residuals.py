@@ -7,8 +7,8 @@ import pytest
 
 from sglb import SGLBRegressor
 from sglb.callbacks import BaseCallback, Stop
-from sglb.ensemble import Ensemble
 from sglb.losses.shapes import user_shape
+from sglb.trace import Trace
 
 rng = np.random.default_rng(8)
 X = rng.normal(size=(900, 4))
@@ -31,13 +31,13 @@ class Watch(BaseCallback):
 
 def count_replays(monkeypatch):
     """The lengths of the chains that are replayed from here on."""
-    lengths, replay = [], Ensemble.replay
+    lengths, replay = [], Trace.replay
 
-    def counted(ensemble, *arguments):
-        lengths.append(len(ensemble))
-        return replay(ensemble, *arguments)
+    def counted(trace, *arguments):
+        lengths.append(len(trace))
+        return replay(trace, *arguments)
 
-    monkeypatch.setattr(Ensemble, "replay", counted)
+    monkeypatch.setattr(Trace, "replay", counted)
     return lengths
 
 
@@ -75,7 +75,7 @@ def test_the_variance_is_that_of_a_replay_which_is_only_made_for_a_chain_cut_bac
     model.fit(X, Y, **arguments, callbacks=[watch])
     assert [length for length in replays if length] == expected_replays
     rows = watch.training_set
-    raw = model.ensemble_.replay(rows.code_columns, 1)[0]
+    raw = model.trace_.replay(rows.code_columns, 1)[0]
     squares = (rows.y - model.loss_.link(user_shape(raw))) ** 2
     weight = np.ones(len(squares)) if rows.weight is None else rows.weight
     assert model._model.residual_variance == math.fsum(weight * squares) / math.fsum(weight)

@@ -10,13 +10,13 @@ from sglb import _core, leaves, slopes
 from sglb.bins import Bins
 from sglb.boosting import boost
 from sglb.chain import Chain
-from sglb.ensemble import Ensemble
 from sglb.leaves import LeafRule
 from sglb.losses import get_loss
 from sglb.samplers import Langevin, Stochastic
 from sglb.shard import Shard, Shards
 from sglb.structure import GreedySearch
 from sglb.totals import Totals
+from sglb.trace import Trace
 from sglb.training_set import TrainingSet
 
 N_ROWS = 1003  # a multiple of nothing
@@ -53,7 +53,7 @@ class Problem:
 
     def run(self, n_shards, sampler, rule, rules_of_leaves, n_steps=8, n_threads=1):
         offset = np.linspace(-0.2, 0.3, self.loss.n_outputs)
-        trace = Ensemble(self.bins, 4, offset)
+        trace = Trace(self.bins, 4, offset)
         parts = list(self.parts(n_shards))
         totals = Totals.of([part for _, part in parts])
         rows = Shards(
@@ -74,7 +74,7 @@ class Problem:
         return boost(Chain(rows, sampler, rule(), rules_of_leaves, trace, seed=7), n_steps), rows
 
     def alone(self, sampler, rule, rules_of_leaves, n_steps=8):
-        trace = Ensemble(self.bins, 4, np.linspace(-0.2, 0.3, self.loss.n_outputs))
+        trace = Trace(self.bins, 4, np.linspace(-0.2, 0.3, self.loss.n_outputs))
         arguments = self.data, self.loss, sampler, rule(), rules_of_leaves, trace
         return boosted(*arguments, n_steps=n_steps, seed=7)
 

@@ -7,11 +7,11 @@ from problems import boosted, shard_without_codes
 from sglb import _core
 from sglb import slopes as slopes_room
 from sglb.bins import Bins
-from sglb.ensemble import Ensemble
 from sglb.leaves import LeafRule
 from sglb.losses import Huber, Logistic, Poisson, Sla, Softmax
 from sglb.samplers import Langevin
 from sglb.structure import GreedySearch
+from sglb.trace import Trace
 from sglb.training_set import TrainingSet
 
 LOSSES = [Logistic(), Sla(), Huber(0.5), Softmax(3)]
@@ -80,10 +80,10 @@ def test_a_chain_of_many_rows_takes_the_steps_of_a_stored_one(loss, method, monk
     chains = []
     for stored in (0, 10**9):
         monkeypatch.setattr(slopes_room, "STORED_ROWS", stored)
-        ensemble = Ensemble(bins, 2, np.zeros(loss.n_outputs))
+        trace = Trace(bins, 2, np.zeros(loss.n_outputs))
         sampler = Langevin(0.1, 1e-3, 0.1, subsample=0.8)
-        boosted(rows, loss, sampler, GreedySearch(2), LeafRule(method), ensemble, n_steps=5, seed=1)
-        chains.append(ensemble.arrays())
+        boosted(rows, loss, sampler, GreedySearch(2), LeafRule(method), trace, n_steps=5, seed=1)
+        chains.append(trace.arrays())
     for name in ("features", "lows", "highs"):
         assert np.array_equal(chains[0][name], chains[1][name])
     np.testing.assert_allclose(chains[0]["values"], chains[1]["values"], rtol=1e-9, atol=1e-12)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from problems import N_CODES, generators, make_ensemble, make_splits
+from problems import N_CODES, generators, make_splits, make_trace
 from sglb import _core
 from sglb.samplers import Move
 from sglb.transition import KEEP, Transition
@@ -125,13 +125,13 @@ def test_trees_refuse_what_does_not_fit():
 @pytest.mark.parametrize("clone", [copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
 def test_a_copied_ensemble_is_the_same_chain_and_goes_on_by_itself(clone):
     rng = np.random.default_rng(3)
-    ensemble = make_ensemble(rng, n_trees=5)
-    again = clone(ensemble)
-    X = rng.normal(size=(40, ensemble.n_features))
-    assert np.array_equal(again.predict(X), ensemble.predict(X))
-    last = ensemble.structure(4)
-    for one, value in ((again, 1.0), (ensemble, 2.0)):
-        values = np.full((last.n_leaves, ensemble.n_outputs), value)
+    trace = make_trace(rng, n_trees=5)
+    again = clone(trace)
+    X = rng.normal(size=(40, trace.n_features))
+    assert np.array_equal(again.predict(X), trace.predict(X))
+    last = trace.structure(4)
+    for one, value in ((again, 1.0), (trace, 2.0)):
+        values = np.full((last.n_leaves, trace.n_outputs), value)
         one.append(last, values, Move(0.1, transition=Transition.shrink(0.5)))
-    predictions = [one.predict(X) for one in (again, ensemble)]
+    predictions = [one.predict(X) for one in (again, trace)]
     assert np.allclose(predictions[1] - predictions[0], 1.0)

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.datasets import load_breast_cancer
 
-from problems import THREADS, generators, make_ensemble, make_table
+from problems import THREADS, generators, make_table, make_trace
 from sglb import SGLBClassifier, SGLBRegressor
 from sglb.bins import Bins
-from sglb.ensemble import Ensemble
 from sglb.losses.links import Link
 from sglb.posterior import virtual_states
 from sglb.samplers import Move
 from sglb.structure import Structure
+from sglb.trace import Trace
 from sglb.uncertainty import Uncertainty, entropy, of_means, of_probabilities
 
 LOG2 = np.log(2.0)
@@ -171,10 +171,10 @@ def draws_of(states, X, name, parameter, n_columns):
     st.sampled_from([0.01, 1.0, 1e300]),
 )
 def test_entropies_of_the_core_equal_those_of_the_draws(rng, n_rows, n_outputs, numbers, reach):
-    ensemble = make_ensemble(rng, 20, n_outputs)
-    ensemble.values[:] *= reach
+    trace = make_trace(rng, 20, n_outputs)
+    trace.values[:] *= reach
     X = make_table(rng, n_rows, 6)
-    states = ensemble.states(numbers)
+    states = trace.states(numbers)
     n_classes = max(n_outputs, 2)
     link = ("sigmoid", 0.5) if n_outputs == 1 else ("softmax", 1.0)
     actual = Uncertainty(*states.entropies(X, *link, n_classes))
@@ -225,11 +225,11 @@ def two_classes_of(scores, width):
 )
 def test_both_classes_keep_their_digits_however_rare(scores, width):
     X = np.zeros((3, 1))
-    ensemble = Ensemble(Bins.fit(X, 16), 1, np.zeros(1))
+    trace = Trace(Bins.fit(X, 16), 1, np.zeros(1))
     no_splits = Structure(*(np.zeros(0, kind) for kind in (np.int32, np.uint8, np.uint8)))
     for change in np.diff(scores, prepend=0.0):
-        ensemble.append(no_splits, np.array([[change * width]]), Move(0.1))
-    states = ensemble.states(range(1, len(scores) + 1))
+        trace.append(no_splits, np.array([[change * width]]), Move(0.1))
+    states = trace.states(range(1, len(scores) + 1))
     actual = Uncertainty(*states.entropies(X, "sigmoid", width, 2))
     raw = states.predict(X)[:, 0, 0]
     with localcontext(prec=400):
@@ -254,7 +254,7 @@ def test_both_classes_keep_their_digits_however_rare(scores, width):
     st.sampled_from(["identity", "exponential"]),
 )
 def test_moments_of_the_core_equal_those_of_the_draws(rng, n_rows, n_outputs, numbers, name):
-    states = make_ensemble(rng, 20, n_outputs).states(numbers)
+    states = make_trace(rng, 20, n_outputs).states(numbers)
     X = make_table(rng, n_rows, 6)
     mean, variance = states.moments(X, name, 3.0)
     draws = draws_of(states, X, name, 3.0, n_outputs)
@@ -265,7 +265,7 @@ def test_moments_of_the_core_equal_those_of_the_draws(rng, n_rows, n_outputs, nu
 @pytest.mark.parametrize("n_outputs", [1, 3])
 def test_more_states_than_a_product_can_hold_are_added_up_in_groups(n_outputs):
     rng = np.random.default_rng(0)
-    states = make_ensemble(rng, 20, n_outputs).states([20] * 1501)
+    states = make_trace(rng, 20, n_outputs).states([20] * 1501)
     X = make_table(rng, 10, 6)
     link = ("sigmoid", 1e6, 2) if n_outputs == 1 else ("softmax", 1.0, 3)
     mean, knowledge, data, total = states.entropies(X, *link)
@@ -278,7 +278,7 @@ def test_more_states_than_a_product_can_hold_are_added_up_in_groups(n_outputs):
 @pytest.mark.parametrize("n_outputs", [1, 3])
 def test_uncertainty_does_not_depend_on_threads(n_outputs):
     rng = np.random.default_rng(1)
-    states = make_ensemble(rng, 60, n_outputs).states([31, 40, 50, 55, 60])
+    states = make_trace(rng, 60, n_outputs).states([31, 40, 50, 55, 60])
     X = make_table(rng, 9001, 6)
     link = ("sigmoid", 1.0, 2) if n_outputs == 1 else ("softmax", 1.0, 3)
     entropies = states.entropies(X, *link)
@@ -339,13 +339,13 @@ def test_the_draws_of_many_states_are_never_held():
 
 @pytest.mark.parametrize("width", [0.0, -1.0, np.inf, np.nan, 1e-308])
 def test_a_width_that_is_none_is_rejected(width):
-    states = make_ensemble(np.random.default_rng(0), 5, 1).states([5])
+    states = make_trace(np.random.default_rng(0), 5, 1).states([5])
     with pytest.raises(ValueError, match="width must be between"):
         states.entropies(np.zeros((3, 6)), "sigmoid", width, 2)
 
 
 def test_what_is_no_probability_has_no_entropy():
-    states = make_ensemble(np.random.default_rng(0), 5, 2).states([5])
+    states = make_trace(np.random.default_rng(0), 5, 2).states([5])
     with pytest.raises(ValueError, match="probabilities"):
         states.entropies(np.zeros((3, 6)), "identity", 1.0, 2)
     with pytest.raises(ValueError, match="mean must be"):

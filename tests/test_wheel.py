@@ -90,7 +90,7 @@ DIGEST = """
     from sglb.shard import Shard
     from sglb.leaves import LeafRule
     from sglb.bins import Bins
-    from sglb.ensemble import Ensemble
+    from sglb.trace import Trace
     from sglb.losses import LOSSES, get_loss
     from sglb.samplers import Langevin
     from sglb.structure import GreedySearch
@@ -106,12 +106,12 @@ DIGEST = """
         loss = get_loss(name, n_classes=2, **width)
         for method in ("gradient", "newton") if loss.has_hessian else ("gradient",):
             data = TrainingSet.build(bins.encode(X), bins.n_codes, y, 0.5 + y)
-            ensemble = Ensemble(bins, 5, np.zeros(loss.n_outputs))
-            rows = Shard.start(data, loss, ensemble, newton=method == "newton")
+            trace = Trace(bins, 5, np.zeros(loss.n_outputs))
+            rows = Shard.start(data, loss, trace, newton=method == "newton")
             sampler, leaves = Langevin(0.1, 1.0, 0.01, subsample=0.8), LeafRule(method)
-            boost(Chain(rows, sampler, GreedySearch(5), leaves, ensemble, seed=1), 20)
-            digest = hashlib.sha256(ensemble.predict(X).tobytes())
-            for array in ensemble.arrays().values():
+            boost(Chain(rows, sampler, GreedySearch(5), leaves, trace, seed=1), 20)
+            digest = hashlib.sha256(trace.predict(X).tobytes())
+            for array in trace.arrays().values():
                 digest.update(array.tobytes())
             print(name, method, digest.hexdigest())
         # What a chain starts from, and what it is stopped and chosen by.

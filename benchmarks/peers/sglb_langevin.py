@@ -60,5 +60,5 @@ def predict_states(model, X, n):
 def score_states(model, X, n):
     from sglb.posterior import virtual_states
 
-    states = virtual_states(len(model.ensemble_), n).tolist()
-    return model.ensemble_.states(states).predict(X, model.n_jobs)
+    states = virtual_states(len(model.trace_), n).tolist()
+    return model.trace_.states(states).predict(X, model.n_jobs)

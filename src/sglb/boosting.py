@@ -6,11 +6,11 @@ import numpy as np
 
 from sglb.callbacks import Callback, StepInfo, check_stop, overrides_step
 from sglb.chain import Chain, Step
-from sglb.ensemble import Ensemble
 from sglb.errors import ChainDiverged
+from sglb.trace import Trace
 
 
-def boost(chain: Chain, n_steps: int, callbacks: Sequence[Callback] = ()) -> Ensemble:
+def boost(chain: Chain, n_steps: int, callbacks: Sequence[Callback] = ()) -> Trace:
     """Take `n_steps` steps from the state that a chain is in; return its trace."""
     first, last = len(chain.trace), len(chain.trace) + n_steps
     info, taken = _info(chain, last, None), None

@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sglb import _core
-from sglb.ensemble import Ensemble
 from sglb.growth import LOOK_EVERY, GrowthCheck
 from sglb.leaves import LeafRule
 from sglb.samplers import Move, Sampler
 from sglb.shard import Rows
 from sglb.structure import Structure, StructureRule
+from sglb.trace import Trace
 
 Floats = NDArray[np.float64]
 
@@ -38,7 +38,7 @@ class Chain:
         sampler: Sampler,
         rule: StructureRule,
         leaves: LeafRule,
-        trace: Ensemble,
+        trace: Trace,
         *,
         seed: int,
     ) -> None:

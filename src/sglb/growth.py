@@ -11,8 +11,8 @@ from sglb.errors import ChainDiverged
 from sglb.samplers import Move
 
 if TYPE_CHECKING:
-    from sglb.ensemble import Ensemble
     from sglb.shard import Rows
+    from sglb.trace import Trace
 
 Floats = NDArray[np.float64]
 
@@ -34,7 +34,7 @@ class GrowthCheck:
     be anything: there the loss is looked at now and then as well.
     """
 
-    def __init__(self, rows: "Rows", trace: "Ensemble") -> None:
+    def __init__(self, rows: "Rows", trace: "Trace") -> None:
         self.rows = rows
         self.trace = trace
         self._largest = 0.0  # leaf value of the first tree

@@ -6,9 +6,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from sglb.ensemble import Ensemble, States
 from sglb.layouts import KnownLayout
 from sglb.recipe import Recipe
+from sglb.trace import States, Trace
 
 Scores = dict[str, dict[str, list[float]]]  # evaluation set -> metric -> one value a step
 
@@ -22,7 +22,7 @@ class Model:
     """
 
     recipe: Recipe
-    ensemble: Ensemble
+    trace: Trace
     residual_variance: float | None = None
     best_iteration: int | None = None
     best_score: float | None = None
@@ -31,7 +31,7 @@ class Model:
     @cached_property
     def final(self) -> States:
         """The last state of the chain, ready for prediction."""
-        return self.ensemble.states([len(self.ensemble)])
+        return self.trace.states([len(self.trace)])
 
     @cached_property
     def layout(self) -> KnownLayout:
@@ -41,6 +41,6 @@ class Model:
     @property
     def feature_importances(self) -> NDArray[np.float64]:
         """Share of each column in the gain of all splits; zeros if nothing was ever split."""
-        gains = self.recipe.encoding.share(self.ensemble.feature_gains())
+        gains = self.recipe.encoding.share(self.trace.feature_gains())
         total = gains.sum()
         return gains / total if total > 0.0 else np.zeros_like(gains)

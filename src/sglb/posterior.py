@@ -1,7 +1,7 @@
 """Draws from a chain: the choice of states, and whether they are draws from a posterior.
 
-A stored chain contains all its states (`Ensemble.at`), so that several states of a chain serve as
-an ensemble of models at the cost of one traversal: a virtual ensemble.
+A stored chain contains all its states (`Trace.at`), so that several states of a chain serve as
+a trace of models at the cost of one traversal: a virtual ensemble.
 """
 
 import warnings
@@ -40,7 +40,7 @@ def reason_against_draws(model: Model) -> str | None:
     if settings.leaves.method == "newton":
         return "a chain with Newton leaves has no known law"
     rate = settings.learning_rate * settings.shrink_rate
-    n_steps = len(model.ensemble)
+    n_steps = len(model.trace)
     if n_steps * rate < MIN_RELAXATIONS:
         return (
             f"its {n_steps:,} steps are {n_steps * rate:.2g} relaxation times (learning_rate *"

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from sglb.bins import Bins
 from sglb.categories import Encoding
 from sglb.chain import Chain
-from sglb.ensemble import Ensemble
 from sglb.losses import Loss
 from sglb.settings import Settings
 from sglb.shard import Shard
 from sglb.structure import GreedySearch
+from sglb.trace import Trace
 from sglb.training_set import TrainingSet
 
 Kind = Literal["classifier", "regressor"]
@@ -49,12 +49,12 @@ class Recipe:
         temperature = self.settings.temperature
         return self.total_weight / temperature if temperature > 0.0 else float("inf")
 
-    def start_trace(self) -> Ensemble:
+    def start_trace(self) -> Trace:
         """Return the trace of a chain that has not taken a step."""
         size = self.settings.sampler.move(0).transition.size
-        return Ensemble(self.bins, self.settings.max_depth, self.offset, size=size)
+        return Trace(self.bins, self.settings.max_depth, self.offset, size=size)
 
-    def make_chain(self, data: TrainingSet, n_threads: int, trace: Ensemble | None = None) -> Chain:
+    def make_chain(self, data: TrainingSet, n_threads: int, trace: Trace | None = None) -> Chain:
         """Return a chain on all rows of `data`, in the state that a trace leads to."""
         settings, loss = self.settings, self.loss
         if loss is None:

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sglb import _core, sums
-from sglb.ensemble import Ensemble
 from sglb.leaves import NewtonPath
 from sglb.losses import Loss
 from sglb.losses.blocks import take_weight
@@ -23,6 +22,7 @@ from sglb.samplers import Move
 from sglb.slopes import SlopeBounds, SlopesAt
 from sglb.structure import Sample, SamplePlan, Structure
 from sglb.totals import Totals
+from sglb.trace import Trace
 from sglb.training_set import TrainingSet
 from sglb.transition import Transition
 
@@ -78,7 +78,7 @@ class Shard:
         cls,
         data: TrainingSet,
         loss: Loss,
-        trace: Ensemble,
+        trace: Trace,
         *,
         newton: bool,
         n_threads: int = 1,
@@ -171,7 +171,7 @@ class Shard:
         energy.add(np.ascontiguousarray(losses, dtype=np.float64), self.data.weight)
         return energy
 
-    def squared_residuals(self, trace: Ensemble | None = None) -> sums.ExactSum:
+    def squared_residuals(self, trace: Trace | None = None) -> sums.ExactSum:
         """Return the weighted sum of (y - prediction)^2 at the current state or at a trace's."""
         raw = self.raw
         if trace is not None:
@@ -299,7 +299,7 @@ class Shards:
         """Return the weighted sum of the loss, with all digits."""
         return _merged([shard.energy() for shard in self.shards])
 
-    def squared_residuals(self, trace: Ensemble | None = None) -> sums.ExactSum:
+    def squared_residuals(self, trace: Trace | None = None) -> sums.ExactSum:
         """Return the weighted sum of (y - prediction)^2 at the current state or at a trace's."""
         return _merged([shard.squared_residuals(trace) for shard in self.shards])
 

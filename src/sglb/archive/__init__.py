@@ -1,7 +1,7 @@
 """A model <-> bytes <-> a file. Nothing in them is code, a pickle or a path.
 
 The bytes are a safetensors file: a header, one JSON document in its metadata, the arrays of the
-ensemble, and as the last array the SHA-256 of all bytes before it. The same model always gives the
+trace, and as the last array the SHA-256 of all bytes before it. The same model always gives the
 same bytes. What is read is distrusted in this order: size, header, digest, fields of the document,
 shapes of the arrays, then their meaning; every failure is a `ModelFormatError` with the field.
 """
@@ -38,7 +38,6 @@ from sglb.archive.validation import (
 )
 from sglb.bins import Bins
 from sglb.categories import storage
-from sglb.ensemble import Ensemble
 from sglb.errors import ModelFormatError
 from sglb.files import whole_file
 from sglb.leaves import LeafRule
@@ -47,6 +46,7 @@ from sglb.model import Model
 from sglb.recipe import Recipe
 from sglb.samplers import Move
 from sglb.settings import Settings
+from sglb.trace import Trace
 
 MOST_BYTES = 1 << 36
 MOST_HEADER_BYTES = 1 << 26
@@ -83,7 +83,7 @@ def dumps(model: Model) -> bytes:
 
     categories, tables = storage.pack(model.recipe.encoding)
     digest = {"sha256": np.zeros(DIGEST_BYTES, dtype=np.uint8)}
-    arrays = _arrays_of(model.ensemble, tables) | digest
+    arrays = _arrays_of(model.trace, tables) | digest
     document = json.dumps(
         _document_of(model) | {"categories": categories},
         sort_keys=True,
@@ -106,7 +106,7 @@ def loads(data: bytes) -> Model:
     best = document["best_score"]
     return Model(
         recipe,
-        Ensemble.from_arrays(recipe.bins, recipe.offset, arrays),
+        Trace.from_arrays(recipe.bins, recipe.offset, arrays),
         document["residual_variance"],
         document["best_iteration"],
         None if best is None else score_from_json(best),
@@ -169,12 +169,12 @@ class LostSampler:
         )
 
 
-def _arrays_of(ensemble: Ensemble, tables: Arrays) -> Arrays:
+def _arrays_of(trace: Trace, tables: Arrays) -> Arrays:
     parts = tables | {
-        "thresholds": ensemble.bins.thresholds,
-        "n_thresholds": ensemble.bins.n_thresholds,
-        "offset": ensemble.offset,
-        **ensemble.arrays(),
+        "thresholds": trace.bins.thresholds,
+        "n_thresholds": trace.bins.n_thresholds,
+        "offset": trace.offset,
+        **trace.arrays(),
     }
     return {name: np.ascontiguousarray(part, ARRAYS[name][0]) for name, part in parts.items()}
 

@@ -11,12 +11,12 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sglb.ensemble import Ensemble
 from sglb.losses import Loss
 from sglb.metrics import Metric
 from sglb.samplers import Move
 from sglb.shard import Rows
 from sglb.structure import Structure
+from sglb.trace import Trace
 
 Floats = NDArray[np.float64]
 
@@ -57,7 +57,7 @@ class StepInfo:
 
     step: int
     n_steps: int
-    ensemble: Ensemble
+    trace: Trace
     structure: Structure | None
     values: Floats | None
     move: Move | None

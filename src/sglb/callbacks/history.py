@@ -41,13 +41,13 @@ class History(BaseCallback):
     def start(self, info: StepInfo) -> None:
         """Compute the state of each set at the start of the run, usually the offset alone."""
         info.evaluation = self.evaluation
-        self._states = [info.ensemble.replay(rows.columns, self.n_threads) for rows in self.sets]
+        self._states = [info.trace.replay(rows.columns, self.n_threads) for rows in self.sets]
 
     def step(self, info: StepInfo) -> Stop | None:
         """Apply the newest step to each set, and record the metrics."""
         info.evaluation = self.evaluation
         for rows, state in zip(self.sets, self._states, strict=True):
-            info.ensemble.advance(rows.columns, state, info.step - 1, self.n_threads)
+            info.trace.advance(rows.columns, state, info.step - 1, self.n_threads)
             scores = info.scores[rows.name] = {}
             for metric in self.evaluation.metrics:
                 value = metric(rows.y, user_shape(state[0]), info.loss, rows.weight)

@@ -209,7 +209,7 @@ def _categorical_names(model: Any) -> list[str] | None:
 
 def facts_of(model: Any) -> dict[str, Any]:
     """Return the facts that describe a fitted model, in the order of printing."""
-    depths = model.ensemble_.depths
+    depths = model.trace_.depths
     facts: dict[str, Any] = {
         "kind": type(model).__name__,
         "loss": "the user's, not stored" if model.loss_ is None else model.loss_.name,

@@ -26,7 +26,6 @@ from sglb.callbacks import (
     say,
 )
 from sglb.chain import Chain
-from sglb.ensemble import Ensemble
 from sglb.estimators.constructor import check_names
 from sglb.estimators.evaluation import EvalSets, StatedSet, check_watched, list_sets
 from sglb.estimators.fitted import FittedChain
@@ -41,6 +40,7 @@ from sglb.recipe import Kind, Recipe
 from sglb.samplers import Annealed
 from sglb.settings import check_parameters, n_threads
 from sglb.targets import read_numbers, read_weight
+from sglb.trace import Trace
 from sglb.training_set import TrainingSet
 
 Array = NDArray[Any]
@@ -118,13 +118,13 @@ class ChainEstimator(FittedChain):
         n_steps = self._length(recipe, data, threads)
         chain = recipe.make_chain(data, threads)
         history = History(evaluation_sets(sets, prepared.encoded, threads), metrics, threads)
-        ensemble = self._run(chain, recipe, n_steps, history, listed_callbacks)
+        trace = self._run(chain, recipe, n_steps, history, listed_callbacks)
         best_iteration, best_score = history.best() if history.sets else (None, None)
         if self.early_stopping_rounds is not None and best_iteration is not None:
-            ensemble = ensemble.at(best_iteration)
-        variance = residual_variance(chain, ensemble)
+            trace = trace.at(best_iteration)
+        variance = residual_variance(chain, trace)
         scores = best_iteration, best_score, history.result
-        return self._adopt(Model(recipe, ensemble, variance, *scores))
+        return self._adopt(Model(recipe, trace, variance, *scores))
 
     def _read_rows(self, X: Any, y: Any, sample_weight: Any) -> TrainingRows:
         """Read the training rows; a row of weight zero is not there."""
@@ -207,7 +207,7 @@ class ChainEstimator(FittedChain):
         n_steps: int,
         history: History,
         callbacks: Sequence[Callback],
-    ) -> Ensemble:
+    ) -> Trace:
         """Run the chain with its callbacks."""
         # The order matters: scores are there before anything looks at them.
         watching: list[Callback] = [history] if history.sets else []

@@ -11,7 +11,6 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from sglb import archive
-from sglb.ensemble import States
 from sglb.frame import Features, read_features
 from sglb.losses import UserLoss
 from sglb.losses.links import Link
@@ -19,6 +18,7 @@ from sglb.losses.shapes import user_shape
 from sglb.model import Model
 from sglb.posterior import virtual_states, warn_if_not_draws
 from sglb.settings import check_parameters, n_threads
+from sglb.trace import States
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -34,14 +34,14 @@ class FittedChain(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no
         """Become the fitted estimator of a model."""
         self._model = model
         recipe, settings = model.recipe, model.recipe.settings
-        self.ensemble_ = model.ensemble
+        self.trace_ = model.trace
         self.loss_ = recipe.loss
         self.n_features_in_ = recipe.encoding.n_columns
         if recipe.feature_names is not None:
             self.feature_names_in_ = np.array(recipe.feature_names, dtype=object)
         if recipe.classes is not None:
             self.classes_ = recipe.classes
-        self.n_iter_ = len(model.ensemble)
+        self.n_iter_ = len(model.trace)
         self.best_iteration_ = model.best_iteration
         self.best_score_ = model.best_score
         self.evals_result_ = model.evals_result
@@ -158,19 +158,19 @@ class FittedChain(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no
         """Yield the raw scores of the chain after each step."""
         threads = n_threads(self.n_jobs)
         features = self._read(X, threads)
-        ensemble = self._model.ensemble
-        columns = self._model.recipe.encoding.codes(features, ensemble.bins, threads)
-        state = ensemble.start(len(features))
-        for step in range(len(ensemble)):
-            ensemble.advance(columns, state, step, threads)
+        trace = self._model.trace
+        columns = self._model.recipe.encoding.codes(features, trace.bins, threads)
+        state = trace.start(len(features))
+        for step in range(len(trace)):
+            trace.advance(columns, state, step, threads)
             yield user_shape(state[0].copy())
 
     def _several_states(self, n_states: int) -> States:
         """Return the states of the chain that serve as its draws."""
-        ensemble = self._fitted().ensemble
+        trace = self._fitted().trace
         check_parameters({"n_states": n_states})
         warn_if_not_draws(self._model, stacklevel=3)
-        return ensemble.states(virtual_states(len(ensemble), n_states).tolist())
+        return trace.states(virtual_states(len(trace), n_states).tolist())
 
     def _draws(self, X: Any, states: States) -> Floats:
         """Return the predictions of several states, one traversal for all."""

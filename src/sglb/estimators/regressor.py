@@ -77,7 +77,7 @@ class SGLBRegressor(RegressorMixin, ChainEstimator):  # type: ignore[misc]
         return IDENTITY if self._fitted().recipe.loss is None else super()._core_link()
 
     def _n_columns(self) -> int:
-        return self._fitted().ensemble.n_outputs
+        return self._fitted().trace.n_outputs
 
     def _in_shape(self, predictions: Floats) -> Floats:
         return predictions[:, 0] if predictions.shape[1] == 1 else predictions

@@ -1,10 +1,10 @@
 """How far the training rows lie from their predictions: the noise that a regressor knows of."""
 
 from sglb.chain import Chain
-from sglb.ensemble import Ensemble
+from sglb.trace import Trace
 
 
-def residual_variance(chain: Chain, trace: Ensemble) -> float | None:
+def residual_variance(chain: Chain, trace: Trace) -> float | None:
     """Weighted mean squared residual of the training rows, None if predictions are not means.
 
     The rows are taken as the chain saw them: in prediction a training row's mean by category would

@@ -17,13 +17,13 @@ from sglb.bins import Bins
 from sglb.boosting import boost
 from sglb.callbacks import BaseCallback, StepInfo, Stop
 from sglb.chain import Chain
-from sglb.ensemble import Ensemble
 from sglb.leaves import LeafRule
 from sglb.losses import Loss
 from sglb.noise import Role
 from sglb.samplers import Sampler
 from sglb.shard import Shard
 from sglb.structure import NO_SAMPLE, Sample, SamplePlan, Structure, StructureRule
+from sglb.trace import Trace
 from sglb.training_set import TrainingSet
 
 Floats = NDArray[np.float64]
@@ -136,7 +136,7 @@ def make_chain(
     bins = Bins(np.full((rows.n_features, 1), 0.5), np.ones(rows.n_features, dtype=np.int32))
     start = np.broadcast_to(np.asarray(offset, dtype=np.float64), (loss.n_outputs,))
     size = sampler.move(0).transition.size
-    trace = Ensemble(bins, 1, start, size=size, keep_trees=False)
+    trace = Trace(bins, 1, start, size=size, keep_trees=False)
     leaves = leaves or LeafRule()
     shard = Shard.start(rows, loss, trace, newton=leaves.method == "newton", state=state)
     return Chain(shard, sampler, rule, leaves, trace, seed=seed)

@@ -26,7 +26,6 @@ from sglb.boosting import boost
 from sglb.callbacks import BaseCallback, StepInfo, Stop
 from sglb.chain import Chain
 from sglb.datasets import synthetic
-from sglb.ensemble import Ensemble
 from sglb.leaves import LeafRule
 from sglb.losses import Logistic, Loss, Sla
 from sglb.losses.links import sigmoid
@@ -35,6 +34,7 @@ from sglb.settings import draw_seed
 from sglb.shard import Shard
 from sglb.slopes import SlopeBounds
 from sglb.structure import GreedySearch, Sample, SamplePlan
+from sglb.trace import Trace
 from sglb.training_set import TrainingSet
 
 Floats = NDArray[np.float64]
@@ -183,7 +183,7 @@ def train(
     """Run the chain of a method on a fold; judge every step, or those of the rising `numbers`."""
     bins = Bins.fit(fold.x, BORDERS + 1, seed=seed)
     data = TrainingSet.build(bins.encode(fold.x), bins.n_codes, fold.y)
-    trace = Ensemble(bins, DEPTH, np.zeros(1))
+    trace = Trace(bins, DEPTH, np.zeros(1))
     if method.structure is None:
         rows = Shard.start(data, method.loss, trace, newton=False)
     else:

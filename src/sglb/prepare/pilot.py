@@ -7,7 +7,6 @@ from sglb.bins import Bins
 from sglb.boosting import boost
 from sglb.categories import Encoder, Part, choose_combinations
 from sglb.chain import Chain
-from sglb.ensemble import Ensemble
 from sglb.leaves import LeafRule
 from sglb.losses import Loss, get_loss
 from sglb.losses.blocks import take_weight
@@ -17,6 +16,7 @@ from sglb.prepare.rows import TrainingRows
 from sglb.samplers import Plain
 from sglb.shard import Shard
 from sglb.structure import GreedySearch
+from sglb.trace import Trace
 from sglb.training_set import TrainingSet
 
 Floats = NDArray[np.float64]
@@ -67,7 +67,7 @@ def choose_members(
         n_threads=n_threads,
     )
     start = loss.init(target, weight)
-    trace = Ensemble(bins, PILOT_DEPTH, start, keep_trees=False)
+    trace = Trace(bins, PILOT_DEPTH, start, keep_trees=False)
     pilot = Shard.start(training_set, loss, trace, newton=True, n_threads=n_threads)
     leaves = LeafRule("newton", l2)
     chain = Chain(pilot, Plain(PILOT_RATE), rule, leaves, trace, seed=chain_seed(seed))

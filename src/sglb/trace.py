@@ -21,7 +21,7 @@ from sglb.transition import product, tree_weights
 Floats = NDArray[np.float64]
 
 
-class Ensemble:
+class Trace:
     """Trees of at most `max_depth` splits over `bins`, for `offset.size` outputs.
 
     `size` is the number of parts d of the state. Without `keep_trees` steps are counted, but only
@@ -63,7 +63,7 @@ class Ensemble:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle and copy the trees there are, as arrays."""
-        return Ensemble.from_arrays, (self.bins, self.offset, self.arrays())
+        return Trace.from_arrays, (self.bins, self.offset, self.arrays())
 
     def _reserve(self, capacity: int) -> None:
         old = {name: getattr(self, f"_{name}") for name in self._NAMES}
@@ -72,7 +72,7 @@ class Ensemble:
             getattr(self, f"_{name}")[: self._n_trees] = array[: self._n_trees]
 
     @classmethod
-    def from_arrays(cls, bins: Bins, offset: Floats, arrays: dict[str, NDArray[Any]]) -> "Ensemble":
+    def from_arrays(cls, bins: Bins, offset: Floats, arrays: dict[str, NDArray[Any]]) -> "Trace":
         """Build a trace from the arrays of another one."""
         size = arrays["b"].shape[1]
         trace = cls(bins, arrays["features"].shape[1], offset, size=size)
@@ -159,11 +159,11 @@ class Ensemble:
             raise ValueError(f"tree {t} does not exist: the chain has {self._n_trees} steps")
         return self._rows.structure(t)
 
-    def at(self, k: int) -> "Ensemble":
+    def at(self, k: int) -> "Trace":
         """Return the chain after its first k steps: exactly the iterate it was then."""
         self._check_state(k)
         first = {name: array[:k].copy() for name, array in self.arrays().items()}
-        return Ensemble.from_arrays(self.bins, self.offset, first)
+        return Trace.from_arrays(self.bins, self.offset, first)
 
     def _check_state(self, k: int) -> None:
         if not 0 <= k <= self._n_trees:
@@ -251,7 +251,7 @@ class States:
     cost one traversal.
     """
 
-    def __init__(self, trace: Ensemble, numbers: Sequence[int]) -> None:
+    def __init__(self, trace: Trace, numbers: Sequence[int]) -> None:
         if not trace.keep_trees:
             raise ValueError("this chain keeps no trees: make its trace with keep_trees=True")
         self.n_states = len(numbers)

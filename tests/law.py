@@ -29,6 +29,7 @@ from sglb.experiments.small_chains import (  # noqa: F401  # for the tests of th
     splits,
 )
 from sglb.noise import Role
+from sglb.target import Target
 
 # Probability that an assertion fails although the law is right: two-sided, over all its comparisons
 # together. Some hundred assertions make 1e-4 for the whole group, and every seed is fixed.
@@ -87,7 +88,7 @@ def assert_law(samples, mean, covariance):
 def binary_set(bits, y, weight=None):
     """A training set of features that are 0 (left) or 1 (right): bits (n_features, n_rows)."""
     rows = binary_rows(bits, y)
-    return rows if weight is None else replace(rows, weight=np.asarray(weight, dtype=float))
+    return rows if weight is None else replace(rows, target=Target.of(y, weight))
 
 
 def leaf_of(structure, columns):

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from sglb.target import Target
+
 
 class Squared:
     def loss(self, y, raw):
@@ -85,7 +87,7 @@ class Copy:
         return self.inner.hessian(y, raw)
 
     def init(self, y, weight):
-        return self.inner.init(y, weight)
+        return self.inner.init(Target.of(y, weight))
 
     def link(self, raw):
         return self.inner.link(raw)

@@ -12,6 +12,7 @@ from sglb.losses import Squared
 from sglb.samplers import Move
 from sglb.shard import Shard
 from sglb.structure import Structure
+from sglb.target import Target
 from sglb.trace import Trace
 from sglb.training_set import TrainingSet
 from sglb.transition import Transition
@@ -115,7 +116,11 @@ def make_problem(rng, n_rows=500, n_features=6, *, weighted=False, max_bins=16, 
     if n_outputs > 1:
         y = np.digitize(signal, np.quantile(signal, np.arange(1, n_outputs) / n_outputs))
     weight = make_weight(rng, n_rows) if weighted else None
-    return X, bins, TrainingSet.build(bins.encode(X), bins.n_codes, y.astype(float), weight)
+    return (
+        X,
+        bins,
+        TrainingSet.build(bins.encode(X), bins.n_codes, Target.of(y.astype(float), weight)),
+    )
 
 
 N_CODES = [5, 9, 2, 256, 3]  # of codes that trees are applied to
@@ -154,7 +159,7 @@ def grow(rule, rows, gradient, move, seed, step, hessian=None):
     """The structure that a rule chooses on gradients (n_outputs, n_rows) of a training set."""
 
     class Given(Squared):
-        def stored_slopes(self, y, raw, to, to_hessian):
+        def stored_slopes(self, target, raw, to, to_hessian):
             bounds = np.abs(gradient).max(), 0.0 if hessian is None else np.abs(hessian).max()
             return _core.Slopes(gradient, hessian), lambda n_threads: bounds
 

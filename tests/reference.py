@@ -433,7 +433,7 @@ def take_step(problem, raw, gradient, hessian, bounds, move, growth, leaf_l2, of
     bounds = Bounds(bounds.gradient / move.subsample, bounds.hessian)
     if move.subsample < 1.0:
         gradient = subsample(gradient, move.subsample, seed, step)
-    columns, weight = problem.code_columns, problem.weight
+    columns, weight = problem.code_columns, problem.target.kernel_weight
     structure = grow(
         columns,
         problem.n_codes,

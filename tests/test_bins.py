@@ -11,6 +11,7 @@ import reference_bins
 from problems import BLOCK_SIZES, THREADS, generators, make_table, sizes
 from sglb import _core
 from sglb.bins import Bins
+from sglb.target import Target
 from sglb.totals import Totals
 from sglb.training_set import Kind, TrainingSet
 
@@ -212,17 +213,21 @@ def test_rows_of_codes_do_not_depend_on_threads(n_rows):
 
 def test_a_training_set_knows_missing_values_and_weights():
     columns = np.array([[0, 1, 2], [1, 1, 2]], dtype=np.uint8)
-    training_set = TrainingSet.build(columns, np.array([3, 3]), np.zeros(3))
+    training_set = TrainingSet.build(columns, np.array([3, 3]), Target.of(np.zeros(3)))
     assert training_set.kinds.tolist() == [Kind.NUMBERS_OR_MISSING, Kind.NUMBERS]
     assert (training_set.n_rows, training_set.n_features) == (3, 2)
     assert Totals.of([training_set]) == Totals(3, weight=3.0, total_weight=3.0)
-    weighted = TrainingSet.build(columns, np.array([3, 3]), np.zeros(3), np.array([0.0, 2.0, 0.5]))
+    weighted = TrainingSet.build(
+        columns, np.array([3, 3]), Target.of(np.zeros(3), np.array([0.0, 2.0, 0.5]))
+    )
     assert Totals.of([weighted]) == Totals(3, 1, 2.5 / 3, 2.4, 3.0, 4.25 / 2.5, 2.5)
 
 
 def test_a_training_set_rejects_codes_that_its_features_do_not_have():
     with pytest.raises(ValueError, match="feature 1 has a code above 2"):
-        TrainingSet.build(np.array([[2], [3]], dtype=np.uint8), np.array([3, 3]), np.zeros(1))
+        TrainingSet.build(
+            np.array([[2], [3]], dtype=np.uint8), np.array([3, 3]), Target.of(np.zeros(1))
+        )
 
 
 def test_tables_that_are_not_numbers_are_rejected():

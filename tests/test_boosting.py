@@ -16,6 +16,7 @@ from sglb.losses import Logistic, Softmax, Squared, UserLoss
 from sglb.samplers import Langevin, Move, Plain, Stochastic
 from sglb.shard import Shard
 from sglb.structure import GreedySearch
+from sglb.target import Target
 from sglb.trace import Trace
 from sglb.training_set import TrainingSet
 from sglb.transition import Transition
@@ -66,7 +67,7 @@ class Case:
         self.sampler = sampler
         self.loss = make_loss(n_outputs)
         self.leaves = LeafRule(method, l2=0.7)
-        self.offset = self.loss.init(self.training_set.y, self.training_set.weight)
+        self.offset = self.loss.init(self.training_set.target)
         self.growth = reference.Growth(4, 0.7, n_rows // 2, random_strength=0.3)
 
     def start(self):
@@ -101,7 +102,7 @@ class Case:
 
     def twin_step(self, raw, step, seed=11):
         gradient, hessian = np.empty_like(raw), np.empty_like(raw)
-        self.loss.fill(self.training_set.y, raw, gradient, hessian, 1)
+        self.loss.fill(self.training_set.target.values, raw, gradient, hessian, 1)
         move = self.sampler.move(step)
         # Noise on the scores fades as q / (1 + q), q = N exp(-time).
         q = self.training_set.n_rows * math.exp(-move.learning_rate * step)
@@ -237,7 +238,7 @@ def test_a_problem_without_a_split_is_fitted_by_constants():
     case.training_set.code_rows[:] = 1
     trace = case.run(2)
     assert trace.depths.tolist() == [0, 0]
-    mean = case.training_set.y.mean()
+    mean = case.training_set.target.values.mean()
     np.testing.assert_allclose(trace.replay(case.training_set.code_columns), mean, rtol=1e-12)
 
 
@@ -250,7 +251,7 @@ def test_shrink_and_gradient_are_taken_at_the_same_raw():
     case = Case(Half(), n_rows=1)
     case.leaves = LeafRule()
     case.offset = np.zeros(1)
-    case.training_set.y[:] = 8.0
+    case.training_set.target.values[:] = 8.0
     recorder = Recorder()
     case.run(3, callbacks=[recorder])
     # 0 -> 4 -> 2 - (4 - 8) / 2 = 4 -> the same again
@@ -330,7 +331,9 @@ def test_boosting_lowers_the_loss():
     case = Case(SAMPLERS["plain"], n_rows=400)
     recorder = Recorder()
     case.run(30, callbacks=[recorder])
-    losses = [case.loss.loss(case.training_set.y, raw[0]).mean() for raw in recorder.raws]
+    losses = [
+        case.loss.loss(case.training_set.target.values, raw[0]).mean() for raw in recorder.raws
+    ]
     assert losses[-1] < 0.3 * losses[0]
     assert (np.diff(losses) <= 1e-12).all()
 
@@ -338,9 +341,11 @@ def test_boosting_lowers_the_loss():
 def test_a_logistic_chain_separates_two_classes():
     case = Case(SAMPLERS["plain"])
     case.loss = Logistic()
-    labels = (case.training_set.y > np.median(case.training_set.y)).astype(float)
-    case.training_set.y[:] = labels
-    case.offset = case.loss.init(labels, None)
+    labels = (case.training_set.target.values > np.median(case.training_set.target.values)).astype(
+        float
+    )
+    case.training_set.target.values[:] = labels
+    case.offset = case.loss.init(Target.of(labels))
     raw = case.run(60).predict(case.X)[0]
     assert ((raw > 0) == labels).mean() > 0.85
 
@@ -364,9 +369,9 @@ def test_structure_noise_is_that_of_the_rows_whatever_the_number_of_copies():
     rng = np.random.default_rng(0)
     bits = rng.integers(1, 3, size=(6, 200)).astype(np.uint8)
     gradient = rng.normal(size=(1, 200))
-    single = TrainingSet.build(bits, np.full(6, 3), np.zeros(200))
+    single = TrainingSet.build(bits, np.full(6, 3), Target.of(np.zeros(200)))
     copies = TrainingSet.build(
-        np.tile(bits, 4), np.full(6, 3), np.zeros(800), np.full(800, 0.25), n_copies=4
+        np.tile(bits, 4), np.full(6, 3), Target.of(np.zeros(800), np.full(800, 0.25)), n_copies=4
     )
     move = Move(0.1, 1.5)
     for step in (0, 4, 8):  # the first copy, whose rows have the numbers of the single ones

@@ -10,6 +10,7 @@ from sglb import SGLBClassifier, bundles
 from sglb.bundles import Bundles
 from sglb.samplers import Move
 from sglb.structure import GreedySearch
+from sglb.target import Target
 from sglb.training_set import Kind, TrainingSet
 
 
@@ -87,12 +88,12 @@ def test_the_search_finds_what_it_finds_without_bundles(rng, n_outputs, structur
     n_codes[n_codes == 2] = 3
     weight = rng.integers(0, 3, n_rows).astype(float) if weighted else None
     gradient = rng.normal(size=(n_outputs, n_rows))
-    bundled = TrainingSet.build(columns, n_codes, np.zeros(n_rows), weight)
+    bundled = TrainingSet.build(columns, n_codes, Target.of(np.zeros(n_rows), weight))
     assert bundled.bundles is not None
     assert (bundled.kinds == Kind.BUNDLE).sum() == len(bundled.bundles.groups)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bundles, "LEAST_MEMBERS", 1000)
-        plain = TrainingSet.build(columns, n_codes, np.zeros(n_rows), weight)
+        plain = TrainingSet.build(columns, n_codes, Target.of(np.zeros(n_rows), weight))
     assert plain.bundles is None
     options = {"structure_rows": structure_rows}
     for first, second in zip(

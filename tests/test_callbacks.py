@@ -7,6 +7,7 @@ from sglb import BaseCallback, EarlyStopping, SGLBClassifier, SGLBRegressor, Ste
 from sglb.callbacks import Evaluation, EvaluationSet, History
 from sglb.losses.shapes import user_shape
 from sglb.metrics import METRICS
+from sglb.target import Target
 
 rng = np.random.default_rng(1)
 X, X_VAL = rng.normal(size=(300, 4)), rng.normal(size=(200, 4))
@@ -33,7 +34,9 @@ class Witness(BaseCallback):
 
     def step(self, info):
         self.calls.append(info.step)
-        self.losses.append(info.loss.loss(info.rows.data.y, user_shape(info.raw)).mean())
+        self.losses.append(
+            info.loss.loss(info.rows.data.target.values, user_shape(info.raw)).mean()
+        )
         assert len(info.trace) == info.step
         assert info.values.shape == (info.structure.n_leaves, 1)
 
@@ -247,7 +250,7 @@ def test_history_knows_the_best_iterate_by_the_first_metric_on_the_last_set():
 
 
 def small_history(values, metric="rmse"):
-    nothing = EvaluationSet("rows", np.zeros((1, 0), np.uint8), np.zeros(0), None)
+    nothing = EvaluationSet("rows", np.zeros((1, 0), np.uint8), Target.of([]))
     history = History([nothing], [METRICS[metric]])
     history.result["rows"][metric] = list(values)
     return history

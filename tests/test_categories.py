@@ -12,6 +12,7 @@ from sglb.bins import Bins
 from sglb.categories.combinations import MOST_KEYS, choose_combinations
 from sglb.categories.vocabulary import Vocabulary
 from sglb.labels import LabelColumn
+from sglb.weights import equal_weights
 
 some_sizes = st.sampled_from(SMALL_SIZES[1:])
 
@@ -214,13 +215,14 @@ def test_the_combination_that_explains_the_residuals_is_chosen_and_no_other():
     effect -= effect.mean(axis=1, keepdims=True)  # nothing that a single column explains
     effect -= effect.mean(axis=0)
     residuals = (effect[levels[1], levels[2]] + rng.normal(size=20_000))[None]
-    chosen = choose_combinations(levels, n_levels, residuals, None, many=64)
+    weight = equal_weights(residuals.shape[1])
+    chosen = choose_combinations(levels, n_levels, residuals, weight, many=64)
     # Nearly half of the squares belong to (1, 2); others come in only as extensions of it.
     assert chosen[0] == (1, 2)
     assert all({1, 2} <= set(members) for members in chosen)
     noise = rng.normal(size=(1, 20_000))
-    assert choose_combinations(levels, n_levels, noise, None, many=64) == []
-    assert choose_combinations(levels, n_levels, residuals, None, many=100) == []
+    assert choose_combinations(levels, n_levels, noise, weight, many=64) == []
+    assert choose_combinations(levels, n_levels, residuals, weight, many=100) == []
 
 
 def test_the_error_of_a_gain_is_its_standard_deviation_under_chance():
@@ -245,7 +247,7 @@ def test_the_error_of_a_gain_is_its_standard_deviation_under_chance():
 def test_a_combination_with_too_many_possible_levels_is_not_a_candidate():
     levels = np.zeros((2, 100), dtype=np.int32)
     huge = np.array([1 << 31, 1 << 31])
-    assert choose_combinations(levels, huge, np.ones((1, 100)), None, many=64) == []
+    assert choose_combinations(levels, huge, np.ones((1, 100)), equal_weights(100), many=64) == []
 
 
 def test_a_label_that_a_column_lists_twice_is_one_level():

@@ -11,12 +11,13 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import log_loss, roc_auc_score
 
 from sglb import SGLBClassifier, SGLBRegressor, archive
-from sglb.categories import Encoder, statistic_targets
+from sglb.categories import Encoder
 from sglb.categories import encoder as encoder_module
 from sglb.categories.encoding import BLOCK_VALUES
 from sglb.frame import Features
 from sglb.labels import label_objects
-from sglb.prepare import TrainingRows, encode_rows
+from sglb.prepare import LabelledRows, encode_rows
+from sglb.target import Target
 
 FAST = {"n_estimators": 20, "max_depth": 4, "learning_rate": 0.2, "random_state": 0, "n_jobs": 1}
 NAN = float("nan")
@@ -30,8 +31,7 @@ def labelled(*columns):
 
 
 def encode_training(features, y, weight=None, max_bins=4, classes=(0, 1), n_threads=1):
-    classes = None if classes is None else np.array(classes)
-    rows = TrainingRows(features, np.asarray(y, dtype=float), weight, classes)
+    rows = LabelledRows(features, Target.of(y, weight, classes=classes))
     return encode_rows(rows, max_bins, 0, n_threads)
 
 
@@ -98,7 +98,7 @@ def test_several_classes_have_a_statistic_each_and_regression_has_the_mean_of_y(
     assert encoded.columns.shape[0] == 4
     seen = values_of(encoded.encoding, labelled(["a"]))[0]
     np.testing.assert_allclose(seen, [(1 + 3 / 6) / 3, (2 / 6) / 3, (1 + 1 / 6) / 3, 2])
-    numbers = encode_training(labelled(column), y, classes=None)
+    numbers = encode_training(labelled(column), y, classes=())
     np.testing.assert_allclose(
         values_of(numbers.encoding, labelled(["a"]))[0], [(2 + 4 / 6) / 3, 2]
     )
@@ -106,11 +106,11 @@ def test_several_classes_have_a_statistic_each_and_regression_has_the_mean_of_y(
 
 def test_of_many_classes_the_most_frequent_have_statistics():
     y = np.concatenate([np.arange(40), np.repeat([7, 30], 5)]).astype(float)
-    targets = statistic_targets(y, 40)
+    targets = encoder_module.statistic_targets(Target.of(y, classes=range(40)))
     assert targets.shape == (encoder_module.MOST_CLASSES, 50)
     assert targets.sum(axis=1).max() == 6
     assert {7, 30} <= {int(y[row.argmax()]) for row in targets}
-    assert np.array_equal(statistic_targets(y, None)[0], y)
+    assert np.array_equal(encoder_module.statistic_targets(Target.of(y))[0], y)
 
 
 def test_copies_get_fewer_as_rows_get_more(monkeypatch):
@@ -131,11 +131,11 @@ def test_copies_differ_in_statistics_only_and_share_the_weight():
     for feature in (0, 1, 3):
         assert (copies[feature] == copies[feature, 0]).all()
     assert not (copies[2] == copies[2, 0]).all()
-    rows = TrainingRows(features, np.arange(40.0) % 2, None, np.array([0, 1]))
-    training_set = encoded.training_set(rows, 1)
+    rows = LabelledRows(features, Target.of(np.arange(40.0) % 2, classes=[0, 1]))
+    training_set = encoded.training_set(rows.target, 1)
     assert training_set.n_copies == 4
-    assert (training_set.weight == 0.25).all()
-    assert np.array_equal(training_set.y, np.tile(np.arange(40.0) % 2, 4))
+    assert (training_set.target.weight == 0.25).all()
+    assert np.array_equal(training_set.target.values, np.tile(np.arange(40.0) % 2, 4))
 
 
 def test_a_column_that_identifies_its_rows_is_left_out_of_the_model():
@@ -172,7 +172,7 @@ def test_a_column_of_many_levels_is_split_by_level_where_these_have_rows(n_rows,
 
 def test_in_regression_only_two_levels_are_split_by_level():
     few, two = ["a", "b", "c", "d"] * 25, ["u", "v"] * 50
-    encoded = encode_training(labelled(few, two), np.arange(100.0), max_bins=64, classes=None)
+    encoded = encode_training(labelled(few, two), np.arange(100.0), max_bins=64, classes=())
     assert encoded.encoding.level_columns == (1,)
     assert [table.members for table in encoded.encoding.tables] == [(0,)]
 
@@ -202,9 +202,7 @@ def test_gains_go_to_the_columns_of_the_table_and_a_combination_divides_its_gain
         labelled(towns(40, 8), towns(40, 9, 1), ["u", "v"] * 20).labels,
         np.array([True, False, True, True]),
     )
-    encoder = Encoder(
-        features, np.ones((1, 40)), None, unit=1.0, most_levels=4, many=4, seed=0, n_threads=1
-    )
+    encoder = Encoder(features, Target.of(np.ones(40)), most_levels=4, many=4, seed=0, n_threads=1)
     encoder.single()
     encoder.combined([(0, 1), (0, 1, 2)])
     encoding = encoder.encoding()
@@ -220,9 +218,7 @@ def test_a_combination_with_an_unseen_member_or_a_new_pair_has_the_mean():
     features = labelled(column, other)
     encoder = Encoder(
         features,
-        np.array([[1.0, 0, 1, 0, 0, 1]]),
-        None,
-        unit=1.0,
+        Target.of([1.0, 0, 1, 0, 0, 1]),
         most_levels=4,
         many=4,
         seed=0,
@@ -470,9 +466,7 @@ def test_training_and_fresh_rows_have_statistics_of_the_same_law():
     rate = rng.random(5000)
     y = (rng.random(42_000) < rate[level]).astype(float)
     features = labelled([f"l{number}" for number in level[:40_000]])
-    encoder = Encoder(
-        features, y[None, :40_000], None, unit=1.0, most_levels=64, many=64, seed=0, n_threads=1
-    )
+    encoder = Encoder(features, Target.of(y[:40_000]), most_levels=64, many=64, seed=0, n_threads=1)
     part, _ = encoder.single()
     fresh = values_of(encoder.encoding(), labelled([f"l{number}" for number in level[40_000:]]))
     codes = part.bins.encode(fresh[:, :1])[0].astype(float)

@@ -8,6 +8,7 @@ from sklearn.datasets import load_diabetes, make_classification
 
 from sglb import BaseCallback, SGLBClassifier, SGLBRegressor
 from sglb.folds import N_FOLDS, PATIENCE, STRIDE, assign_folds, best_length
+from sglb.target import Target
 from sglb.training_set import TrainingSet
 
 X, Y = load_diabetes(return_X_y=True)
@@ -42,39 +43,39 @@ def test_a_curve_that_falls_to_the_end_gives_all_steps():
     assert best_length(lambda inside: Curve(lambda n: -n), np.arange(5), STRIDE + 3) == STRIDE + 3
 
 
-def rows_of(columns, y):
+def rows_of(columns, y, classes=()):
     """A training set of codes (n_features, n_rows) from 1 on."""
     columns = np.ascontiguousarray(columns, dtype=np.uint8)
-    return TrainingSet.build(columns, np.full(len(columns), 255), np.asarray(y, dtype=float))
+    return TrainingSet.build(columns, np.full(len(columns), 255), Target.of(y, classes=classes))
 
 
-def random_rows(y):
-    return rows_of(np.random.default_rng(0).integers(1, 250, (3, len(y))), y)
+def random_rows(y, classes):
+    return rows_of(np.random.default_rng(0).integers(1, 250, (3, len(y))), y, classes)
 
 
-@pytest.mark.parametrize("classes", [True, False])
+@pytest.mark.parametrize("classes", [[0, 1, 2], []], ids=["classes", "numbers"])
 def test_folds_are_of_one_size_and_spread_each_class_evenly(classes):
     y = np.repeat([0.0, 1.0, 2.0], [600, 300, 103])
-    fold = assign_folds(random_rows(y), 7, classes=classes)
+    fold = assign_folds(random_rows(y, classes), 7)
     assert np.ptp(np.bincount(fold, minlength=N_FOLDS)) <= 1
     if classes:
         for label in range(3):
             assert np.ptp(np.bincount(fold[y == label], minlength=N_FOLDS)) <= 1
-    assert (fold != assign_folds(random_rows(y), 8, classes=classes)).any()
-    assert (fold == assign_folds(random_rows(y), 7, classes=classes)).all()
+    assert (fold != assign_folds(random_rows(y, classes), 8)).any()
+    assert (fold == assign_folds(random_rows(y, classes), 7)).all()
 
 
 def test_a_row_that_is_there_three_times_is_in_one_fold():
     y = np.random.default_rng(1).integers(0, 2, 300)
     columns = np.random.default_rng(0).integers(1, 250, (3, 300))
-    fold = assign_folds(rows_of(np.tile(columns, 3), np.tile(y, 3)), 7, classes=True)
+    fold = assign_folds(rows_of(np.tile(columns, 3), np.tile(y, 3), classes=[0, 1]), 7)
     assert (fold.reshape(3, 300) == fold[:300]).all()
 
 
 def test_rows_of_a_table_of_few_values_are_different_rows():
     rng = np.random.default_rng(0)
     columns = rng.integers(1, 3, (8, 2000))  # 256 cells
-    fold = assign_folds(rows_of(columns, rng.integers(0, 2, 2000)), 7, classes=True)
+    fold = assign_folds(rows_of(columns, rng.integers(0, 2, 2000), classes=[0, 1]), 7)
     same = (columns == columns[:, :1]).all(axis=0)
     assert len(set(fold[same])) > 1
 

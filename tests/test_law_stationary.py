@@ -123,7 +123,7 @@ def test_the_variance_exceeds_gibbs_by_the_formula_at_any_learning_rate(learning
     rng = np.random.default_rng(4)
     rows = binary_set(bits_of(LEAF, DEPTH), rng.normal(size=len(LEAF)))
     size = np.bincount(LEAF)
-    mean = np.bincount(LEAF, rows.y) / size / (1 + GAMMA)
+    mean = np.bincount(LEAF, rows.target.values) / size / (1 + GAMMA)
     callback = Record(rows=FIRST, burn_in=300)
     sampler = Langevin(learning_rate, TEMPERATURE, GAMMA)
     run_chain(rows, Squared(), sampler, RULE, callback, 2300, seed=5)

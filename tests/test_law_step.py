@@ -29,6 +29,7 @@ from sglb.leaves import LeafRule
 from sglb.losses import Logistic, Softmax, Squared
 from sglb.samplers import Langevin, Plain
 from sglb.structure import GreedySearch
+from sglb.target import Target
 from sglb.trace import Trace
 from sglb.training_set import TrainingSet
 
@@ -97,8 +98,8 @@ class CompareWithFormula(BaseCallback):
             self.raw,
             leaf,
             structure.n_leaves,
-            rows.y,
-            rows.weight,
+            rows.target.values,
+            rows.target.kernel_weight,
             info.loss,
             self.leaves,
             self.offset,
@@ -118,7 +119,7 @@ def targets(loss, n, rng):
 def run_and_compare(X, y, weight, loss, leaves, offset, max_depth=3):
     """Run the loop without noise beside the formula; return the callback and the trace."""
     bins = Bins.fit(X, 8)
-    rows = TrainingSet.build(bins.encode(X), bins.n_codes, y, weight)
+    rows = TrainingSet.build(bins.encode(X), bins.n_codes, Target.of(y, weight))
     callback = CompareWithFormula(X, bins, leaves, offset)
     trace = boosted(
         rows,

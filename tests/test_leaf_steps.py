@@ -19,6 +19,7 @@ from sglb.losses import Logistic, Softmax, get_loss
 from sglb.samplers import Move
 from sglb.slopes import STORED_ROWS
 from sglb.structure import GreedySearch
+from sglb.target import Target
 from sglb.trace import Trace
 from sglb.training_set import TrainingSet
 from sglb.transition import Transition
@@ -41,7 +42,7 @@ class Case:
         y = score if loss == "squared" else (score > np.quantile(score, 1 - positive)) * 1.0
         weight = rng.uniform(0.2, 3.0, n_rows) if weighted else None
         self.bins = Bins.fit(X, 16)
-        self.rows = TrainingSet.build(self.bins.encode(X), self.bins.n_codes, y, weight)
+        self.rows = TrainingSet.build(self.bins.encode(X), self.bins.n_codes, Target.of(y, weight))
         self.loss, self.offset = get_loss(loss), np.full(1, offset)
 
     def run(self, steps, move=None, *, n_trees=1, l2=1.0, seed=3, rule=None, threads=1, after=None):
@@ -67,12 +68,12 @@ class Case:
     def objective(self, leaf, value, l2):
         """What the Newton steps of a leaf make small, by leaf."""
         z = self.offset + value[leaf]
-        rows = np.logaddexp(0, z) - self.rows.y * z
+        rows = np.logaddexp(0, z) - self.rows.target.values * z
         return np.bincount(leaf, rows, len(value)) + 0.5 * l2 * value**2
 
     def slopes(self, leaf, value):
         p = expit(self.offset + value[leaf])
-        return (p - self.rows.y)[None], (p * (1 - p))[None]
+        return (p - self.rows.target.values)[None], (p * (1 - p))[None]
 
 
 @pytest.mark.parametrize("n_steps", [1, 2, 3, 7])
@@ -83,7 +84,7 @@ def test_each_step_begins_where_the_last_one_came_to(n_steps, weighted, offset, 
     case = Case(n_rows, weighted=weighted, offset=offset)
     for noise in (0.0, 2.0):
         values, leaf = case.one_tree(n_steps, Move(0.3, noise))
-        facts, weight = (leaf, len(values)), case.rows.weight
+        facts, weight = (leaf, len(values)), case.rows.target.kernel_weight
         path = None
         slopes = case.slopes(leaf, np.zeros(len(values)))
         for _ in range(n_steps - 1):
@@ -102,7 +103,7 @@ def test_many_steps_lead_to_the_minimum(offset):
     case = Case(2_000, positive=0.2, offset=offset)
     values, leaf = case.one_tree(60)
     for j, value in enumerate(values):
-        y = case.rows.y[leaf == j]
+        y = case.rows.target.values[leaf == j]
 
         def objective(x, y=y):
             z = offset + x
@@ -117,7 +118,9 @@ def test_every_step_lowers_the_loss_of_training():
     losses = []
     for n_steps in (1, 2, 3, 4):
         values, leaf = case.one_tree(n_steps, l2=0.0)
-        losses.append((np.logaddexp(0, values[leaf]) - case.rows.y * values[leaf]).mean())
+        losses.append(
+            (np.logaddexp(0, values[leaf]) - case.rows.target.values * values[leaf]).mean()
+        )
     assert losses == sorted(losses, reverse=True)
     assert losses[0] > 1.01 * losses[1]
 
@@ -191,7 +194,9 @@ def test_one_heavy_row_does_not_keep_all_leaves_from_early_steps(monkeypatch):
     case = Case(60_000, positive=0.1)
     weight = np.ones(case.rows.n_rows)
     weight[7] = 1000.0
-    case.rows = TrainingSet.build(case.rows.code_columns, case.bins.n_codes, case.rows.y, weight)
+    case.rows = TrainingSet.build(
+        case.rows.code_columns, case.bins.n_codes, Target.of(case.rows.target.values, weight)
+    )
     best, one, three = (case.one_tree(n)[0] for n in (40, 1, 3))
     assert np.abs(three - best).max() < 0.5 * np.abs(one - best).max()
 

@@ -22,6 +22,7 @@ from sglb.losses import (
     Welsch,
     get_loss,
 )
+from sglb.target import Target
 
 # --- properties ---
 
@@ -40,7 +41,7 @@ def test_a_row_wise_loss_computes_each_row_from_its_own_target_and_score(loss):
 @every_loss
 def test_a_loss_that_starts_at_zero_says_so(loss):
     y = np.array([0.0, 1.0, 1.0, 1.0])
-    always_zero = not loss.init(y, None).any()
+    always_zero = not loss.init(Target.of(y)).any()
     assert loss.starts_at_zero == always_zero
 
 
@@ -50,7 +51,7 @@ def test_a_regression_loss_that_predicts_the_mean_says_so(loss):
         assert not loss.predicts_mean
         return
     y, weight = np.array([0.0, 1.0, 2.0, 6.0]), np.array([2.0, 1.0, 1.0, 0.5])
-    loss = loss.adapt(y, weight)
+    loss = loss.adapt(Target.of(y, weight))
     mean = np.average(y, weights=weight)
     raw = np.full(4, np.log(mean) if loss.name == "poisson" else mean)
     slope = np.average(loss.gradient(y, raw), weights=weight)
@@ -92,7 +93,7 @@ def test_the_start_is_the_constant_of_least_loss(loss, weighted):
     rng = np.random.default_rng(8)
     y = make_targets(loss, 301, rng)
     weight = rng.gamma(1.0, size=301) if weighted else None
-    start = loss.init(y, weight)
+    start = loss.init(Target.of(y, weight))
     raw = np.broadcast_to(
         start[0] if loss.n_outputs == 1 else start, make_raw(loss, 301, rng).shape
     )
@@ -110,8 +111,10 @@ def test_weights_are_multiplicities_for_the_start(loss):
     rng = np.random.default_rng(9)
     y = make_targets(loss, 200, rng)
     counts = rng.integers(0, 4, 200)
-    repeated = loss.init(np.repeat(y, counts), None)
-    np.testing.assert_allclose(loss.init(y, counts.astype(float)), repeated, rtol=1e-12, atol=1e-14)
+    repeated = loss.init(Target.of(np.repeat(y, counts)))
+    np.testing.assert_allclose(
+        loss.init(Target.of(y, counts.astype(float))), repeated, rtol=1e-12, atol=1e-14
+    )
     assert repeated.shape == (loss.n_outputs,)
 
 
@@ -119,36 +122,36 @@ def test_weights_are_multiplicities_for_the_start(loss):
 def test_the_start_is_finite_whatever_the_targets(loss):
     for y in (np.zeros(5), np.ones(5), np.zeros(1)):
         for weight in (None, np.arange(1.0, len(y) + 1), 1e-9 * np.ones(len(y))):
-            assert np.isfinite(loss.init(y, weight)).all()
+            assert np.isfinite(loss.init(Target.of(y, weight))).all()
 
 
 def test_an_absent_class_counts_as_half_a_row():
-    assert Logistic().init(np.ones(10), None) == pytest.approx(np.log(20))
-    assert Savage().init(np.zeros(10), np.full(10, 7.0)) == pytest.approx(-np.log(20))
-    start = Softmax(3).init(np.array([0.0, 0.0, 1.0]), None)
+    assert Logistic().init(Target.of(np.ones(10))) == pytest.approx(np.log(20))
+    assert Savage().init(Target.of(np.zeros(10), np.full(10, 7.0))) == pytest.approx(-np.log(20))
+    start = Softmax(3).init(Target.of(np.array([0.0, 0.0, 1.0])))
     np.testing.assert_allclose(start, np.log(np.array([2, 1, 0.5]) / 3.5))
-    assert Poisson().init(np.zeros(10), None) == pytest.approx(np.log(1 / 20))
+    assert Poisson().init(Target.of(np.zeros(10))) == pytest.approx(np.log(1 / 20))
 
 
 @pytest.mark.parametrize("loss", [Absolute(), Huber(), Cauchy(), Welsch(), Quantile()], ids=repr)
 def test_robust_losses_start_at_the_weighted_median(loss):
     y = np.array([5.0, 1.0, 2.0, 1000.0])
-    assert loss.init(y, None) == [3.5]
-    assert loss.init(y, np.array([1.0, 1.0, 3.0, 1.0])) == [2.0]
-    assert loss.init(y, np.array([0.0, 0.0, 1.0, 0.0])) == [2.0]
+    assert loss.init(Target.of(y)) == [3.5]
+    assert loss.init(Target.of(y, np.array([1.0, 1.0, 3.0, 1.0]))) == [2.0]
+    assert loss.init(Target.of(y, np.array([0.0, 0.0, 1.0, 0.0]))) == [2.0]
 
 
 @pytest.mark.parametrize("level", [0.01, 0.25, 0.5, 0.9, 0.99])
 def test_the_quantile_loss_starts_near_its_minimum(level):
     y = np.random.default_rng(10).normal(size=2000)
     loss = Quantile(level, width=1e-3)
-    start = loss.init(y, None)[0]
+    start = loss.init(Target.of(y))[0]
     assert start == np.quantile(y, level, method="averaged_inverted_cdf")
     assert abs(loss.gradient(y, np.full(2000, start)).mean()) < 1e-3
 
 
 def test_sla_starts_at_zero():
-    assert Sla().init(np.ones(5), None) == [0.0]
+    assert Sla().init(Target.of(np.ones(5))) == [0.0]
 
 
 # --- links ---
@@ -224,7 +227,7 @@ def test_parameters_out_of_range_are_rejected(value):
 @every_loss
 def test_targets_outside_of_the_domain_are_rejected_with_their_row(loss):
     good = np.array([0.0, 1.0, 1.0])
-    loss.check_target(good)
+    loss.check_target(Target.of(good))
     bad = [np.nan, np.inf]
     if loss.task != "regression":
         bad += [0.5, -1.0, 7.0]
@@ -232,13 +235,13 @@ def test_targets_outside_of_the_domain_are_rejected_with_their_row(loss):
         bad += [-1.0]
     for value in bad:
         with pytest.raises(ValueError, match=f"loss '{loss.name}' needs .*, row 1 has {value}"):
-            loss.check_target(np.array([0.0, value, 1.0]))
+            loss.check_target(Target.of(np.array([0.0, value, 1.0])))
 
 
 def test_softmax_starts_from_the_same_bits_on_every_processor():
     """The core's logarithm: NumPy's own, for arrays, is another on some processors."""
     counts = np.random.default_rng(6).integers(1, 200, 3000)
-    start = Softmax(len(counts)).init(np.repeat(np.arange(3000.0), counts), None)
+    start = Softmax(len(counts)).init(Target.of(np.repeat(np.arange(3000.0), counts)))
     shares = counts / counts.sum()
     assert start.tolist() == [elementary.log(share) for share in shares.tolist()]
     np.testing.assert_allclose(start, np.log(shares), rtol=1e-15)

@@ -12,6 +12,7 @@ from own_losses import Logistic, Normal, Poisson, Squared
 from sglb import SGLBClassifier, SGLBRegressor, check_loss
 from sglb.errors import ChainDiverged, WrongGradient
 from sglb.losses import LOSSES, UserLoss, get_loss
+from sglb.target import Target
 
 X, Y = load_diabetes(return_X_y=True)
 CANCER = load_breast_cancer(return_X_y=True)
@@ -101,14 +102,14 @@ def test_right_gradients_pass(name, shift):
     y = CANCER[1].astype(float)
     if loss.task == "regression":
         y = Y + shift * (name != "poisson")
-        loss = loss.adapt(y, None)
+        loss = loss.adapt(Target.of(y))
     elif loss.task == "multiclass":
         y = np.arange(442.0) % 3
 
     copy = SimpleNamespace(loss=loss.loss, gradient=loss.gradient, n_outputs=loss.n_outputs)
-    n_classes = {"regression": None, "binary": 2, "multiclass": 3}[loss.task]
-    actual = UserLoss(copy, n_classes).adapt(y, None)
-    actual = actual.examine(y, actual.init(y, None))
+    n_classes = {"regression": 0, "binary": 2, "multiclass": 3}[loss.task]
+    actual = UserLoss(copy, n_classes).adapt(Target.of(y))
+    actual = actual.examine(Target.of(y), actual.init(Target.of(y)))
     assert actual.independent
     assert actual.convex == loss.convex or name in ("sla", "savage")
 
@@ -295,8 +296,8 @@ def test_check_loss_sees_the_wrong_gradient_of_an_exponential():
 
 def test_rows_that_alternate_between_groups_do_not_mislead_the_start():
     y = np.tile([0.0, 1000.0], 40_000)
-    loss = UserLoss(Squared()).adapt(y, None)
-    assert loss.init(y, None) == pytest.approx([500.0], abs=20.0)
+    loss = UserLoss(Squared()).adapt(Target.of(y))
+    assert loss.init(Target.of(y)) == pytest.approx([500.0], abs=20.0)
 
 
 # ---------------------------------------------------------------------------- noise

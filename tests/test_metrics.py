@@ -6,6 +6,7 @@ from sklearn import metrics as oracle
 
 from sglb.losses import get_loss
 from sglb.metrics import METRICS, Metric, get_metric
+from sglb.target import Target
 
 rng = np.random.default_rng(0)
 N = 200
@@ -25,15 +26,15 @@ SUMS = SOFTMAX.link(RAWS)
 
 
 def binary(name, weight):
-    return METRICS[name](BINARY, RAW, LOGISTIC, weight)
+    return METRICS[name](Target.of(BINARY, weight), RAW, LOGISTIC)
 
 
 def several(name, weight):
-    return METRICS[name](CLASSES, RAWS, SOFTMAX, weight)
+    return METRICS[name](Target.of(CLASSES, weight), RAWS, SOFTMAX)
 
 
 def regression(name, weight):
-    return METRICS[name](NUMBERS, RAW, SQUARED, weight)
+    return METRICS[name](Target.of(NUMBERS, weight), RAW, SQUARED)
 
 
 @pytest.mark.parametrize("weight", [None, WEIGHT], ids=["unweighted", "weighted"])
@@ -83,12 +84,12 @@ def test_a_metric_knows_which_of_two_values_is_better(metric):
 
 def test_two_outputs_for_two_classes_have_the_area_under_the_curve_of_their_difference():
     raws = np.column_stack([np.zeros(N), RAW])
-    value = METRICS["auc"](BINARY, raws, get_loss("softmax", n_classes=2), None)
+    value = METRICS["auc"](Target.of(BINARY), raws, get_loss("softmax", n_classes=2))
     assert value == pytest.approx(binary("auc", None), rel=1e-12)
 
 
 def test_the_area_under_the_curve_of_one_class_is_not_a_number():
-    assert np.isnan(METRICS["auc"](np.zeros(N), RAW, LOGISTIC, None))
+    assert np.isnan(METRICS["auc"](Target.of(np.zeros(N)), RAW, LOGISTIC))
 
 
 def test_a_function_of_target_and_prediction_is_a_metric():
@@ -97,7 +98,7 @@ def test_a_function_of_target_and_prediction_is_a_metric():
 
     metric = get_metric(worst, "binary")
     assert (metric.name, metric.greater_is_better) == ("worst", False)
-    assert metric(BINARY, RAW, LOGISTIC, None) == np.abs(BINARY - PROBABILITY).max()
+    assert metric(Target.of(BINARY), RAW, LOGISTIC) == np.abs(BINARY - PROBABILITY).max()
 
 
 def test_a_function_may_say_that_greater_is_better():
@@ -109,7 +110,7 @@ def test_a_function_may_say_that_greater_is_better():
 
 
 def test_a_metric_object_passes_through():
-    own = Metric("own", True, lambda y, raw, loss, weight: 1.0)
+    own = Metric("own", True, lambda target, raw, loss: 1.0)
     assert get_metric(own, "regression") is own
 
 

@@ -15,9 +15,10 @@ from sglb.losses import LOSSES, get_loss
 from sglb.losses.constants import best_constant
 from sglb.losses.minimisers import class_weights, quantile, spread
 from sglb.metrics import METRICS
-from sglb.prepare import TrainingRows
+from sglb.prepare import LabelledRows
+from sglb.target import Target, weight_unit
 from sglb.totals import Totals
-from sglb.training_set import TrainingSet, weight_unit
+from sglb.training_set import TrainingSet
 
 N = 1000
 rng = np.random.default_rng(4)
@@ -64,20 +65,20 @@ def test_the_numbers_of_this_suite_depend_on_their_order_when_floats_are_added()
 @weighting
 def test_a_chain_starts_from_the_same_bits(name, weight):
     loss, y, _ = problem(name)
-    assert_order_does_not_matter(lambda order: loss.init(y[order], taken(weight, order)))
+    assert_order_does_not_matter(lambda order: loss.init(Target.of(y[order], taken(weight, order))))
 
 
 @every_loss
 @weighting
 def test_widths_and_what_auto_goes_by_are_the_same_bits(name, weight):
     loss, y, _ = problem(name)
-    classes = None if loss.task == "regression" else np.arange(4)
+    classes = () if loss.task == "regression" else np.arange(4)
 
     def facts(order):
-        reordered = loss.adapt(y[order], taken(weight, order))
+        reordered = loss.adapt(Target.of(y[order], taken(weight, order)))
         features = read_features(SGLBRegressor(), X[order], reset=True)
-        rows = TrainingRows(features, y[order], taken(weight, order), classes)
-        size = rows.size(reordered, reordered.init(y[order], taken(weight, order)))
+        rows = LabelledRows(features, Target.of(y[order], taken(weight, order), classes=classes))
+        size = rows.size(reordered, reordered.init(Target.of(y[order], taken(weight, order))))
         return [*reordered.parameters().values(), *vars(size).values()]
 
     assert_order_does_not_matter(facts)
@@ -87,7 +88,9 @@ def test_widths_and_what_auto_goes_by_are_the_same_bits(name, weight):
 def test_the_best_constant_of_any_loss_is_the_same_bits(weight):
     for loss, y, _ in (problem("huber"), problem("softmax")):
         assert_order_does_not_matter(
-            lambda order, loss=loss, y=y: best_constant(loss, y[order], taken(weight, order))
+            lambda order, loss=loss, y=y: best_constant(
+                loss, Target.of(y[order], taken(weight, order))
+            )
         )
 
 
@@ -96,9 +99,9 @@ def test_the_best_constant_of_any_loss_is_the_same_bits(weight):
 def test_quantiles_among_ties_and_spreads_are_the_same_bits(level, weight):
     assert_order_does_not_matter(
         lambda order: [
-            quantile(NUMBERS[order], taken(weight, order), level),
-            spread(NUMBERS[order], taken(weight, order)),
-            spread(np.where(SIGNAL > 2.0, SIGNAL, 0.0)[order], taken(weight, order)),
+            quantile(Target.of(NUMBERS[order], taken(weight, order)), level),
+            spread(Target.of(NUMBERS[order], taken(weight, order))),
+            spread(Target.of(np.where(SIGNAL > 2.0, SIGNAL, 0.0)[order], taken(weight, order))),
         ]
     )
 
@@ -106,7 +109,7 @@ def test_quantiles_among_ties_and_spreads_are_the_same_bits(level, weight):
 def test_a_weighted_quantile_finds_a_tie_that_sums_of_floats_miss():
     # Ten weights of .1 add up to .9999999999999999 one by one, and half of that is no sum of five.
     y = np.arange(10.0)
-    assert quantile(y, np.full(10, 0.1), 0.5) == quantile(y, None, 0.5) == 4.5
+    assert quantile(Target.of(y, np.full(10, 0.1)), 0.5) == quantile(Target.of(y), 0.5) == 4.5
 
 
 @pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS)
@@ -116,7 +119,7 @@ def test_metrics_are_the_same_bits(metric, weight):
     loss, y, raw = problem("squared" if task == "regression" else "logistic")
     raw = np.round(raw, 2)  # ties for the ranks
     assert_order_does_not_matter(
-        lambda order: [metric(y[order], raw[order], loss, taken(weight, order))]
+        lambda order: [metric(Target.of(y[order], taken(weight, order)), raw[order], loss)]
     )
 
 
@@ -125,9 +128,9 @@ def test_facts_of_weights_and_of_classes_are_the_same_bits():
 
     def facts(order):
         codes = np.ones((1, N), dtype=np.uint8)
-        rows = TrainingSet.build(codes, np.array([2]), y[order], WEIGHT[order])
+        rows = TrainingSet.build(codes, np.array([2]), Target.of(y[order], WEIGHT[order]))
         units = [weight_unit(WEIGHT[order] / 1e3), weight_unit(WEIGHT[order], 4)]
-        shares = class_weights(y[order], WEIGHT[order], 5)
+        shares = class_weights(Target.of(y[order], WEIGHT[order]), 5)
         return [*astuple(Totals.of([rows])), *units, *shares]
 
     assert_order_does_not_matter(facts)

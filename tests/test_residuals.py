@@ -76,8 +76,8 @@ def test_the_variance_is_that_of_a_replay_which_is_only_made_for_a_chain_cut_bac
     assert [length for length in replays if length] == expected_replays
     rows = watch.training_set
     raw = model.trace_.replay(rows.code_columns, 1)[0]
-    squares = (rows.y - model.loss_.link(user_shape(raw))) ** 2
-    weight = np.ones(len(squares)) if rows.weight is None else rows.weight
+    squares = (rows.target.values - model.loss_.link(user_shape(raw))) ** 2
+    weight = rows.target.weight
     assert model._model.residual_variance == math.fsum(weight * squares) / math.fsum(weight)
 
 

@@ -15,6 +15,7 @@ from sglb.losses import get_loss
 from sglb.samplers import Langevin, Stochastic
 from sglb.shard import Shard, Shards
 from sglb.structure import GreedySearch
+from sglb.target import Target
 from sglb.totals import Totals
 from sglb.trace import Trace
 from sglb.training_set import TrainingSet
@@ -41,7 +42,9 @@ class Problem:
             codes[4] = rng.integers(1, 9, codes.shape[1])  # a column that differs between copies
             weight = np.tile(np.ones(n_rows) if weight is None else weight, n_copies) / n_copies
             y = np.tile(y, n_copies)
-        self.data = TrainingSet.build(codes, self.bins.n_codes, y, weight, n_copies=n_copies)
+        self.data = TrainingSet.build(
+            codes, self.bins.n_codes, Target.of(y, weight), n_copies=n_copies
+        )
 
     def parts(self, n_shards):
         """The rows in that many pieces, the last one the smallest, and where each begins."""

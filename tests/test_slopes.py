@@ -11,6 +11,7 @@ from sglb.leaves import LeafRule
 from sglb.losses import Huber, Logistic, Poisson, Sla, Softmax
 from sglb.samplers import Langevin
 from sglb.structure import GreedySearch
+from sglb.target import Target
 from sglb.trace import Trace
 from sglb.training_set import TrainingSet
 
@@ -26,7 +27,7 @@ def both(loss, n, newton):
     gradient = np.empty_like(raw)
     hessian = np.empty_like(raw) if newton else None
     loss.fill(y, raw, gradient, hessian, 1)
-    return loss.slopes(y, raw, newton=newton), _core.Slopes(gradient, hessian)
+    return loss.slopes(Target.of(y), raw, newton=newton), _core.Slopes(gradient, hessian)
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
@@ -76,7 +77,7 @@ def test_a_chain_of_many_rows_takes_the_steps_of_a_stored_one(loss, method, monk
     X = rng.normal(size=(2000, 4))
     y = rng.integers(0, max(loss.n_outputs, 2), 2000).astype(np.float64)
     bins = Bins.fit(X, 32)
-    rows = TrainingSet.build(bins.encode(X), bins.n_codes, y)
+    rows = TrainingSet.build(bins.encode(X), bins.n_codes, Target.of(y))
     chains = []
     for stored in (0, 10**9):
         monkeypatch.setattr(slopes_room, "STORED_ROWS", stored)
@@ -105,7 +106,7 @@ def test_slopes_computed_in_advance_are_those_of_the_loss(newton):
     loss = Logistic()
     gradient = np.full_like(raw, np.nan)
     hessian = np.full_like(raw, np.nan) if newton else None
-    _, refresh = loss.stored_slopes(y, raw, gradient, hessian)
+    _, refresh = loss.stored_slopes(Target.of(y), raw, gradient, hessian)
     for _ in range(2):
         expected, curvature = np.empty_like(raw), np.empty_like(raw)
         largest = loss.fill(y, raw, expected, curvature, 1)
@@ -123,7 +124,7 @@ def test_the_bound_of_second_derivatives_without_a_constant_is_the_largest_one()
     loss = Poisson()
     assert loss.smoothness is None
     hessian = np.empty_like(raw)
-    _, refresh = loss.stored_slopes(y, raw, np.empty_like(raw), hessian)
+    _, refresh = loss.stored_slopes(Target.of(y), raw, np.empty_like(raw), hessian)
     assert refresh(1)[1] == hessian.max() == pytest.approx(np.exp(2.0))
 
 
@@ -132,6 +133,6 @@ def test_only_slopes_of_a_loss_with_room_for_them_can_be_computed_in_advance():
     with pytest.raises(ValueError, match="not computed in advance"):
         _core.Slopes(raw, None).refresh(1)
     with pytest.raises(ValueError, match="not computed in advance"):
-        Logistic().slopes(y, raw, newton=True).refresh(1)
+        Logistic().slopes(Target.of(y), raw, newton=True).refresh(1)
     with pytest.raises(ValueError, match="raw, gradient and hessian"):
-        Logistic().stored_slopes(y, raw, np.empty((1, 4)), None)
+        Logistic().stored_slopes(Target.of(y), raw, np.empty((1, 4)), None)

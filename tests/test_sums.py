@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sglb import sums
+from sglb.target import Target
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False, width=64)
 # Far apart and of both signs, so that the sum of floats in row order is wrong in all of its digits.
@@ -164,7 +165,11 @@ def test_a_group_with_an_infinite_value_has_an_infinite_sum_and_no_other_has():
 
 def test_weights_of_none_are_weights_of_one():
     group, values = np.array([0, 2, 0, 2]), np.array([0.1, 0.2, 0.3, 7.0])
-    assert sums.total_weight(4, None) == sums.total_weight(4, np.ones(4)) == 4.0
+    assert (
+        Target.of(np.zeros(4)).total_weight
+        == Target.of(np.zeros(4), np.ones(4)).total_weight
+        == 4.0
+    )
     by_weight = sums.by_group(group, values, 3, np.ones(4))
     assert same_bits(by_weight, sums.by_group(group, values, 3))
     assert sums.by_group(group, values > 0.15, 3, [1.0, 0.5, 2.0, 4.0]).tolist() == [2.0, 0.0, 4.5]

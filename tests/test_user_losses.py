@@ -8,6 +8,7 @@ from own_losses import Copy, Own, own
 from sglb.errors import NonFiniteGradient
 from sglb.losses import Squared, UserLoss, check_loss, get_loss
 from sglb.losses.blocks import BLOCK_ROWS
+from sglb.target import Target
 
 Y, RAW = np.array([0.0, 1.0, 2.0]), np.array([1.0, 1.0, 5.0])
 
@@ -23,7 +24,7 @@ def test_a_users_copy_of_a_loss_fills_the_same_bits(loss):
     assert largest == wanted[0]
     assert gradient.tobytes() == wanted[1].tobytes()
     assert hessian is None or hessian.tobytes() == wanted[2].tobytes()
-    assert (user.init(y, None) == loss.init(y, None)).all()
+    assert (user.init(Target.of(y)) == loss.init(Target.of(y))).all()
     assert (user.link(raw) == loss.link(raw)).all()
     assert (user.loss(y, raw) == loss.loss(y, raw)).all()
     assert (user.n_outputs, user.convex) == (loss.n_outputs, loss.convex)
@@ -130,7 +131,7 @@ def test_what_is_not_offered_has_a_default():
     loss = get_loss(Own())
     assert (loss.name, loss.n_outputs, loss.convex, loss.task) == ("Own", 1, False, "regression")
     assert (loss.lipschitz, loss.smoothness, loss.parameters()) == (None, None, {})
-    assert loss.init(Y, None) == pytest.approx([Y.mean()], abs=1e-12)  # the best constant
+    assert loss.init(Target.of(Y)) == pytest.approx([Y.mean()], abs=1e-12)  # the best constant
     assert (loss.link(RAW) == RAW).all()
     assert get_loss(Own(), n_classes=2).link(np.zeros(1)).tolist() == [0.5]
     many = get_loss(own(n_outputs=4), n_classes=4)
@@ -141,7 +142,7 @@ def test_what_is_not_offered_has_a_default():
 @pytest.mark.parametrize("start", [np.nan, [1.0, 2.0], [[1.0]]])
 def test_a_start_that_is_no_finite_constant_is_rejected(start):
     with pytest.raises(ValueError, match=r"init\(y, weight\) of loss 'Changed' must return 1 fin"):
-        get_loss(own(init=lambda y, weight: start)).init(Y, None)
+        get_loss(own(init=lambda y, weight: start)).init(Target.of(Y))
 
 
 def test_an_object_that_is_not_a_loss_is_rejected_with_what_it_lacks():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_diabetes, make_classification
 
 from sglb import SGLBClassifier, SGLBRegressor
-from sglb.training_set import MOST_REPEATS, weight_unit
+from sglb.target import MOST_REPEATS, weight_unit
 
 CLASSES = make_classification(2000, 10, random_state=0)
 

@@ -88,6 +88,7 @@ DIGEST = """
     from sglb.boosting import boost
     from sglb.chain import Chain
     from sglb.shard import Shard
+    from sglb.target import Target
     from sglb.leaves import LeafRule
     from sglb.bins import Bins
     from sglb.trace import Trace
@@ -105,7 +106,7 @@ DIGEST = """
         width = {"width": 0.1} if name in ("absolute", "quantile") else {}
         loss = get_loss(name, n_classes=2, **width)
         for method in ("gradient", "newton") if loss.has_hessian else ("gradient",):
-            data = TrainingSet.build(bins.encode(X), bins.n_codes, y, 0.5 + y)
+            data = TrainingSet.build(bins.encode(X), bins.n_codes, Target.of(y, 0.5 + y))
             trace = Trace(bins, 5, np.zeros(loss.n_outputs))
             rows = Shard.start(data, loss, trace, newton=method == "newton")
             sampler, leaves = Langevin(0.1, 1.0, 0.01, subsample=0.8), LeafRule(method)
@@ -117,7 +118,7 @@ DIGEST = """
         # What a chain starts from, and what it is stopped and chosen by.
         weight, raw = 0.5 + X[:, 4] ** 2, np.ascontiguousarray(X[:, : loss.n_outputs])
         values = loss.loss(y, raw[:, 0] if loss.n_outputs == 1 else raw)
-        numbers = [*loss.init(y, weight), sums.mean(values, weight), sums.total(values)]
+        numbers = [*loss.init(Target.of(y, weight)), sums.mean(values, weight), sums.total(values)]
         print(name, [float(number).hex() for number in numbers])
     for function in (elementary.exp, elementary.log, elementary.log1p, elementary.expm1):
         x = np.concatenate([function(scale * np.abs(X)) for scale in (1e-3, 1.0, 1e2)])

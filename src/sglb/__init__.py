@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from sglb.samplers import Langevin as Langevin
     from sglb.samplers import Plain as Plain
     from sglb.samplers import Stochastic as Stochastic
+    from sglb.target import Target as Target
 
     __version__: str
 
@@ -48,6 +49,7 @@ _HOMES = {
     "StepTooLong": "errors",
     "Stochastic": "samplers",
     "Stop": "callbacks",
+    "Target": "target",
     "check_loss": "losses",
     "load": "estimators",
     "sklearn_expected_failed_checks": "estimators",

@@ -32,7 +32,7 @@ STRIDE = 25
 FEW_CELLS, CHANCE = 100, 0.1
 
 
-def assign_folds(rows: TrainingSet, seed: int, *, classes: bool) -> NDArray[np.intp]:
+def assign_folds(rows: TrainingSet, seed: int) -> NDArray[np.intp]:
     """Return the fold of each row, drawn at random; each class is spread evenly over the folds.
 
     Copies of a row are in the same fold, because otherwise a chain would be tested on rows it was
@@ -40,7 +40,7 @@ def assign_folds(rows: TrainingSet, seed: int, *, classes: bool) -> NDArray[np.i
     different values they are different rows, and do not agree.
     """
     n_rows = rows.n_rows // rows.n_copies
-    y = rows.y[:n_rows]
+    y = rows.target.values[:n_rows]
     _, first, cell, count = np.unique(
         rows.code_rows[:n_rows], axis=0, return_index=True, return_inverse=True, return_counts=True
     )
@@ -51,7 +51,7 @@ def assign_folds(rows: TrainingSet, seed: int, *, classes: bool) -> NDArray[np.i
         first, cell = np.arange(n_rows), np.arange(n_rows)
     words = np.empty((len(first), 4), dtype=np.uint32)
     _core.words(seed, 0, Role.FOLD, 0, 0, words)
-    keys = (words[:, 0], y[first]) if classes else (words[:, 0],)
+    keys = (words[:, 0], y[first]) if rows.target.n_classes else (words[:, 0],)
     fold = np.empty(len(first), dtype=np.intp)
     fold[np.lexsort(keys)] = np.arange(len(first)) % N_FOLDS
     return fold[cell]
@@ -67,13 +67,13 @@ class Fold:
 
     def run(self, steps: range) -> Floats:
         """Take steps; return the weighted sum of the held-out losses after each."""
-        trace, loss = self.chain.trace, self.chain.rows.loss
+        trace, loss, target = self.chain.trace, self.chain.rows.loss, self.held_out.target
         energies = np.empty(len(steps))
         for index, step in enumerate(steps):
             self.chain.step()
             trace.advance(self.held_out.code_columns, self.state, step, 1)
-            losses = loss.loss(self.held_out.y, user_shape(self.state[0]))
-            energies[index] = sums.total(losses, self.held_out.weight)
+            losses = loss.losses(target, user_shape(self.state[0]))
+            energies[index] = sums.total(losses, target.weight)
         return energies
 
 

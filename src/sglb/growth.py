@@ -59,7 +59,7 @@ class GrowthCheck:
             raise ChainDiverged(step, start, now)
 
 
-def _moments(losses: Floats, weight: Floats | None) -> tuple[float, float]:
+def _moments(losses: Floats, weight: Floats) -> tuple[float, float]:
     """Return the weighted mean of losses, and their standard deviation."""
     mean = sums.mean(losses, weight)
     return mean, math.sqrt(sums.mean(np.square(losses - mean), weight))

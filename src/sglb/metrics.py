@@ -1,6 +1,6 @@
 """Named metrics for evaluation sets: a value and a direction.
 
-A metric turns y and raw scores into a number: the weighted mean over rows,
+A metric turns a target y and raw scores into a number: the weighted mean over rows,
 sum w_i m(y_i, raw_i) / sum w_i, unless its name says otherwise. `raw` has shape (n,), or
 (n, n_outputs) with several outputs; classes are their indices 0., 1., ...
 """
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from sglb import sums
 from sglb.elementary import log
+from sglb.target import Target
 
 Floats = NDArray[np.float64]
 
@@ -22,7 +23,7 @@ Floats = NDArray[np.float64]
 class ScoredLoss(Protocol):
     """The methods of a loss that metrics call."""
 
-    def loss(self, y: Floats, raw: Floats) -> Floats:
+    def losses(self, target: Target, raw: Floats) -> Floats:
         """Return the loss of each row."""
         ...
 
@@ -31,7 +32,7 @@ class ScoredLoss(Protocol):
         ...
 
 
-MetricFunction = Callable[[Floats, Floats, ScoredLoss, Floats | None], float]
+MetricFunction = Callable[[Target, Floats, ScoredLoss], float]
 
 
 @dataclass(frozen=True)
@@ -43,9 +44,9 @@ class Metric:
     function: MetricFunction
     tasks: tuple[str, ...] = ("regression", "binary", "multiclass")
 
-    def __call__(self, y: Floats, raw: Floats, loss: ScoredLoss, weight: Floats | None) -> float:
+    def __call__(self, target: Target, raw: Floats, loss: ScoredLoss) -> float:
         """Return the value of the metric."""
-        return float(self.function(y, raw, loss, weight))
+        return float(self.function(target, raw, loss))
 
     def better(self, value: float, than: float) -> bool:
         """Whether `value` is better than `than`; every number is better than NaN."""
@@ -54,8 +55,8 @@ class Metric:
         return value > than if self.greater_is_better else value < than
 
 
-def _loss(y: Floats, raw: Floats, loss: ScoredLoss, weight: Floats | None) -> float:
-    return sums.mean(loss.loss(y, raw), weight)
+def _loss(target: Target, raw: Floats, loss: ScoredLoss) -> float:
+    return target.mean(loss.losses(target, raw))
 
 
 def _class_index(raw: Floats) -> NDArray[np.intp]:
@@ -63,12 +64,12 @@ def _class_index(raw: Floats) -> NDArray[np.intp]:
     return (raw > 0).astype(np.intp) if raw.ndim == 1 else raw.argmax(axis=1)
 
 
-def _error(y: Floats, raw: Floats, loss: ScoredLoss, weight: Floats | None) -> float:
-    return sums.mean(_class_index(raw) != y, weight)
+def _error(target: Target, raw: Floats, loss: ScoredLoss) -> float:
+    return target.mean(_class_index(raw) != target.values)
 
 
-def _accuracy(y: Floats, raw: Floats, loss: ScoredLoss, weight: Floats | None) -> float:
-    return 1.0 - _error(y, raw, loss, weight)
+def _accuracy(target: Target, raw: Floats, loss: ScoredLoss) -> float:
+    return 1.0 - _error(target, raw, loss)
 
 
 def _probability_of_truth(y: Floats, raw: Floats, loss: ScoredLoss) -> Floats:
@@ -78,23 +79,23 @@ def _probability_of_truth(y: Floats, raw: Floats, loss: ScoredLoss) -> Floats:
     return np.take_along_axis(probability, y.astype(np.intp)[:, None], axis=1)[:, 0]
 
 
-def _logloss(y: Floats, raw: Floats, loss: ScoredLoss, weight: Floats | None) -> float:
+def _logloss(target: Target, raw: Floats, loss: ScoredLoss) -> float:
     # A probability that rounds to zero would make the score of the whole set infinite.
     tiny = np.finfo(np.float64).eps
-    return sums.mean(-log(np.clip(_probability_of_truth(y, raw, loss), tiny, 1.0)), weight)
+    return target.mean(-log(np.clip(_probability_of_truth(target.values, raw, loss), tiny, 1.0)))
 
 
-def _brier(y: Floats, raw: Floats, loss: ScoredLoss, weight: Floats | None) -> float:
-    return sums.mean(np.square(1.0 - _probability_of_truth(y, raw, loss)), weight)
+def _brier(target: Target, raw: Floats, loss: ScoredLoss) -> float:
+    return target.mean(np.square(1.0 - _probability_of_truth(target.values, raw, loss)))
 
 
-def _auc(y: Floats, raw: Floats, loss: ScoredLoss, weight: Floats | None) -> float:
+def _auc(target: Target, raw: Floats, loss: ScoredLoss) -> float:
     """Return the probability that a positive row outranks a negative one; ties count one half."""
     raw = raw if raw.ndim == 1 else raw[:, 1] - raw[:, 0]
     _, rank = np.unique(raw, return_inverse=True)
     n_ranks = int(rank.max(initial=-1)) + 1
-    positive = sums.by_group(rank, y > 0, n_ranks, weight)
-    negative = sums.by_group(rank, y <= 0, n_ranks, weight)
+    positive = sums.by_group(rank, target.values > 0, n_ranks, target.weight)
+    negative = sums.by_group(rank, target.values <= 0, n_ranks, target.weight)
     pairs = sums.total(positive) * sums.total(negative)
     if pairs == 0.0:
         return float("nan")
@@ -102,17 +103,18 @@ def _auc(y: Floats, raw: Floats, loss: ScoredLoss, weight: Floats | None) -> flo
     return sums.total(below + 0.5 * negative, positive) / pairs
 
 
-def _rmse(y: Floats, raw: Floats, loss: ScoredLoss, weight: Floats | None) -> float:
-    return float(np.sqrt(sums.mean(np.square(y - loss.link(raw)), weight)))
+def _rmse(target: Target, raw: Floats, loss: ScoredLoss) -> float:
+    return float(np.sqrt(target.mean(np.square(target.values - loss.link(raw)))))
 
 
-def _mae(y: Floats, raw: Floats, loss: ScoredLoss, weight: Floats | None) -> float:
-    return sums.mean(np.abs(y - loss.link(raw)), weight)
+def _mae(target: Target, raw: Floats, loss: ScoredLoss) -> float:
+    return target.mean(np.abs(target.values - loss.link(raw)))
 
 
-def _r2(y: Floats, raw: Floats, loss: ScoredLoss, weight: Floats | None) -> float:
-    spread = sums.mean(np.square(y - sums.mean(y, weight)), weight)
-    residual = sums.mean(np.square(y - loss.link(raw)), weight)
+def _r2(target: Target, raw: Floats, loss: ScoredLoss) -> float:
+    y = target.values
+    spread = target.mean(np.square(y - target.mean(y)))
+    residual = target.mean(np.square(y - loss.link(raw)))
     return 1.0 - residual / spread if spread > 0.0 else float("nan")
 
 
@@ -140,8 +142,8 @@ def _from_callable(function: Callable[[Any, Any], float]) -> Metric:
     """Return metric(y, prediction) as a Metric; lower is better unless it has greater_is_better."""
     name = getattr(function, "__name__", type(function).__name__)
 
-    def value(y: Floats, raw: Floats, loss: ScoredLoss, weight: Floats | None) -> float:
-        return float(function(y, loss.link(raw)))
+    def value(target: Target, raw: Floats, loss: ScoredLoss) -> float:
+        return float(function(target.values, loss.link(raw)))
 
     return Metric(name, bool(getattr(function, "greater_is_better", False)), value)
 

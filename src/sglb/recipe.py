@@ -39,7 +39,7 @@ class Recipe:
     encoding: Encoding
     bins: Bins
     offset: NDArray[np.float64]
-    classes: NDArray[Any] | None
+    classes: NDArray[Any]  # none for numbers
     feature_names: list[str] | None
     total_weight: float
 

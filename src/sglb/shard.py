@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from sglb import _core, sums
 from sglb.leaves import NewtonPath
 from sglb.losses import Loss
-from sglb.losses.blocks import take_weight
 from sglb.losses.shapes import user_shape
 from sglb.samplers import Move
 from sglb.slopes import SlopeBounds, SlopesAt
@@ -59,14 +58,16 @@ class Shard:
             data.code_rows,
             data.n_codes,
             data.kinds,
-            _core.Weights(data.weight, totals.unit, totals.largest, totals.weight, totals.typical),
+            totals.core_weights(data.target),
             (first_row, totals.n_rows, totals.n_copies),
             n_threads,
         )
         self._sums = _core.LeafSums()
         self._sample = _core.Sample()
         self._sample.bundles = data.bundles
-        self._here = SlopesAt(self.raw, data.y, loss, totals, newton=newton, n_threads=n_threads)
+        self._here = SlopesAt(
+            self.raw, data.target, loss, totals, newton=newton, n_threads=n_threads
+        )
         self._ahead: SlopesAt | None = None
         self._newton, self._n_threads = newton, n_threads
         # Rows of a copy weigh 1 / n_copies of a row, and stand for the whole data in a search.
@@ -155,7 +156,7 @@ class Shard:
         if self._ahead is None:
             self._ahead = SlopesAt(
                 np.empty_like(self.raw),
-                self.data.y,
+                self.data.target,
                 self.loss,
                 self.totals,
                 newton=self._newton,
@@ -167,8 +168,9 @@ class Shard:
     def energy(self) -> sums.ExactSum:
         """Return the weighted sum of the loss, with all digits: those of shards can be merged."""
         energy = sums.ExactSum()
-        losses = self.loss.loss(self.data.y, user_shape(self.raw))
-        energy.add(np.ascontiguousarray(losses, dtype=np.float64), self.data.weight)
+        target = self.data.target
+        losses = self.loss.losses(target, user_shape(self.raw))
+        energy.add(np.ascontiguousarray(losses, dtype=np.float64), target.kernel_weight)
         return energy
 
     def squared_residuals(self, trace: Trace | None = None) -> sums.ExactSum:
@@ -177,11 +179,12 @@ class Shard:
         if trace is not None:
             raw = trace.replay(self.data.code_columns, self._n_threads)[0]
         squares = sums.ExactSum()
-        residual = self.data.y - self.loss.link(user_shape(raw))
-        squares.add(np.square(residual), self.data.weight)
+        target = self.data.target
+        residual = target.values - self.loss.link(user_shape(raw))
+        squares.add(np.square(residual), target.kernel_weight)
         return squares
 
-    def losses(self, constant: Floats | None = None) -> tuple[Floats, Floats | None]:
+    def losses(self, constant: Floats | None = None) -> tuple[Floats, Floats]:
         """Return the losses and weights of rows that are enough to estimate a mean of.
 
         At the current raw scores, or at a constant one (n_outputs,).
@@ -190,8 +193,8 @@ class Shard:
         raw = self.raw[:, rows]
         if constant is not None:
             raw = np.repeat(constant[:, None], raw.shape[1], axis=1)
-        losses = self.loss.loss(self.data.y[rows], user_shape(raw))
-        return losses, take_weight(self.data.weight, rows)
+        target = self.data.target.take(rows)
+        return self.loss.losses(target, user_shape(raw)), target.weight
 
     def advance(self, structure: Structure, values: Floats, transition: Transition) -> None:
         """Move the state: S <- C S + b (x) tree."""
@@ -289,11 +292,10 @@ class Shards:
         for shard in self.shards:
             shard.advance(structure, values, transition)
 
-    def losses(self, constant: Floats | None = None) -> tuple[Floats, Floats | None]:
+    def losses(self, constant: Floats | None = None) -> tuple[Floats, Floats]:
         """Return the losses and weights of rows that are enough to estimate a mean of."""
         losses, weights = zip(*(shard.losses(constant) for shard in self.shards), strict=True)
-        weighted = [weight for weight in weights if weight is not None]
-        return np.concatenate(losses), np.concatenate(weighted) if weighted else None
+        return np.concatenate(losses), np.concatenate(weights)
 
     def energy(self) -> sums.ExactSum:
         """Return the weighted sum of the loss, with all digits."""

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from sglb.errors import ChainDiverged, NonFiniteGradient
 from sglb.losses import Loss
 from sglb.samplers import Move
+from sglb.target import Target
 from sglb.totals import Totals
 
 Floats = NDArray[np.float64]
@@ -25,18 +26,25 @@ class SlopesAt:
     """First and second derivatives of the loss at raw scores that change."""
 
     def __init__(
-        self, raw: Floats, y: Floats, loss: Loss, totals: Totals, *, newton: bool, n_threads: int
+        self,
+        raw: Floats,
+        target: Target,
+        loss: Loss,
+        totals: Totals,
+        *,
+        newton: bool,
+        n_threads: int,
     ) -> None:
         self.raw = raw
         self._n_threads = n_threads
         slopes, refresh = None, None
         bounded = loss.lipschitz is not None and (loss.smoothness is not None or not newton)
         if bounded and totals.n_rows * totals.n_copies > STORED_ROWS:
-            slopes = loss.slopes(y, raw, newton=newton)
+            slopes = loss.slopes(target, raw, newton=newton)
         if slopes is None:
             gradient = np.empty_like(raw)
             hessian = np.empty_like(raw) if newton else None
-            slopes, refresh = loss.stored_slopes(y, raw, gradient, hessian)
+            slopes, refresh = loss.stored_slopes(target, raw, gradient, hessian)
         self.slopes = slopes
         self._refresh = refresh
         self._bounds = loss.lipschitz or math.inf, loss.smoothness or 0.0

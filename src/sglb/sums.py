@@ -3,7 +3,7 @@
 A sum is exact until it is rounded, once, to the nearest float. So it has the same bits on any
 processor, for any number of threads, and where a table is cut into shards: each shard fills an
 `ExactSum`, and these are merged. With weights a summand is the product w_i * v_i rounded to a
-float; a weight of None stands for weights of 1.
+float; without weights every row weighs 1.
 """
 
 from typing import Any
@@ -13,26 +13,25 @@ from numpy.typing import ArrayLike, NDArray
 
 from sglb import _core
 from sglb._core import ExactSum
+from sglb.weights import as_weights, kernel_weight
 
-__all__ = ["ExactSum", "by_group", "mean", "running", "total", "total_weight"]
+__all__ = ["ExactSum", "by_group", "mean", "running", "total"]
 
 Floats = NDArray[np.float64]
 
 
 def total(values: ArrayLike, weight: ArrayLike | None = None) -> float:
     """Return the sum of weight * values, in any shape; 0 for no values."""
-    return _core.total(_flat(values), None if weight is None else _flat(weight))
-
-
-def total_weight(n_rows: int, weight: ArrayLike | None) -> float:
-    """Return the sum of the weights of the rows."""
-    return float(n_rows) if weight is None else total(weight)
+    values = _flat(values)
+    return _core.total(values, kernel_weight(as_weights(weight, len(values))))
 
 
 def mean(values: ArrayLike, weight: ArrayLike | None = None) -> float:
     """Return sum w v / sum w, both sums exact; ZeroDivisionError if the weights add up to 0."""
     values = _flat(values)
-    return total(values, weight) / total_weight(len(values), weight)
+    weights = as_weights(weight, len(values))
+    is_equal = kernel_weight(weights) is None
+    return total(values, weights) / (len(values) if is_equal else total(weights))
 
 
 def running(values: ArrayLike) -> Floats:
@@ -56,7 +55,8 @@ def by_group(
 
     Digits below 2^-95 times the largest summand are cut off.
     """
-    values = _flat(values) if weight is None else _flat(values) * _flat(weight)
+    values = _flat(values)
+    values = values * as_weights(weight, len(values))
     groups = _core.Levels(
         np.ascontiguousarray(group, dtype=np.int32)[None], np.array([n_groups], dtype=np.int64)
     )

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sglb import sums
-from sglb.training_set import TrainingSet, weight_unit
+from sglb import _core, sums
+from sglb.target import Target, weight_unit
+from sglb.training_set import TrainingSet
 
 
 @dataclass(frozen=True)
@@ -26,15 +27,21 @@ class Totals:
         """Weight of a row on average."""
         return self.total_weight / (self.n_rows * self.n_copies)
 
+    def core_weights(self, target: Target) -> _core.Weights:
+        """Return the weights of a shard's rows for kernels, which measure them in units."""
+        return _core.Weights(
+            target.kernel_weight, self.unit, self.largest, self.weight, self.typical
+        )
+
     @classmethod
     def of(cls, parts: Sequence[TrainingSet]) -> "Totals":
         """Return the totals of the rows of all parts."""
         n_copies = parts[0].n_copies
         n_rows = sum(part.n_rows for part in parts)
-        if any(part.weight is None for part in parts):
+        if any(part.target.kernel_weight is None for part in parts):
             all_rows = float(n_rows)
             return cls(n_rows // n_copies, n_copies, weight=all_rows, total_weight=all_rows)
-        weight = np.concatenate([part.weight for part in parts])
+        weight = np.concatenate([part.target.weight for part in parts])
         largest = float(weight.max(initial=0.0))
         unit = weight_unit(weight, n_copies)
         typical = 1.0

@@ -10,13 +10,9 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from sglb import _core, sums
+from sglb import _core
 from sglb.bundles import Bundles
-
-Floats = NDArray[np.float64]
-
-# Weights with a larger mean are seldom numbers of rows.
-MOST_REPEATS = 50.0
+from sglb.target import Target
 
 
 class Kind(IntEnum):
@@ -32,7 +28,7 @@ class Kind(IntEnum):
 
 @dataclass(frozen=True)
 class TrainingSet:
-    """Immutable rows of a problem. Weights are multiplicities; None means one each.
+    """Immutable rows of a problem.
 
     A set may hold several copies of the rows, one after the other, that differ in features which
     depend on an order of the rows. Structures are searched on one copy at a time.
@@ -42,8 +38,7 @@ class TrainingSet:
     code_rows: NDArray[np.uint8]  # (n_rows, stride), columns of the search
     n_codes: NDArray[np.int32]  # of these columns
     kinds: NDArray[np.uint8]  # how their codes may be split: see Kind
-    y: Floats  # (n_rows,)
-    weight: Floats | None  # (n_rows,)
+    target: Target  # of n_rows rows
     n_copies: int = 1
     bundles: Bundles | None = None  # how columns of the search are features, if they are not
 
@@ -52,8 +47,7 @@ class TrainingSet:
         cls,
         code_columns: NDArray[np.uint8],
         n_codes: NDArray[np.int32],
-        y: Floats,
-        weight: Floats | None = None,
+        target: Target,
         n_threads: int = 1,
         *,
         is_level: NDArray[np.bool_] | None = None,
@@ -94,8 +88,7 @@ class TrainingSet:
             code_rows=code_rows,
             n_codes=n_codes,
             kinds=kinds,
-            y=np.ascontiguousarray(y, dtype=np.float64),
-            weight=None if weight is None else np.ascontiguousarray(weight, dtype=np.float64),
+            target=target,
             n_copies=n_copies,
             bundles=bundles,
         )
@@ -114,32 +107,15 @@ class TrainingSet:
             self,
             code_columns=np.ascontiguousarray(self.code_columns[:, rows]),
             code_rows=np.ascontiguousarray(self.code_rows[rows]),
-            y=self.y[rows],
-            weight=None if self.weight is None else self.weight[rows],
+            target=self.target.take(rows),
         )
 
     @property
     def n_rows(self) -> int:
         """Number of rows."""
-        return len(self.y)
+        return len(self.target)
 
     @property
     def n_features(self) -> int:
         """Number of features."""
         return len(self.code_columns)
-
-
-def weight_unit(weight: Floats | None, n_copies: int = 1) -> float:
-    """Return the weight of an ordinary row: the mean weight over its clip to [1, MOST_REPEATS].
-
-    So weights are multiplicities, unit 1, while their mean is within those bounds: a row of weight
-    2 is what two rows are. Whole weights never have a smaller mean, as rows of weight
-    0 are dropped. Below, weights are measured by their mean, so that weights normalised to any sum
-    mean the same; above, a row stands for MOST_REPEATS rows on average. Nowhere does the unit jump.
-    In each of `n_copies` copies of the rows a row has a share of its weight.
-    """
-    if weight is None:
-        return 1.0
-    largest = float(weight.max(initial=0.0)) or 1.0
-    mean = sums.mean(weight / largest) * largest * n_copies if len(weight) else 1.0
-    return mean / min(max(mean, 1.0), MOST_REPEATS) / n_copies

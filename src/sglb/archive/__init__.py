@@ -116,7 +116,7 @@ def loads(data: bytes) -> Model:
 
 def _recipe_of(document: dict[str, Any], arrays: Arrays, sizes: Mapping[str, int]) -> Recipe:
     loss = _loss_of(document)
-    classes = None if document["classes"] is None else labels_from_json(document["classes"])
+    classes = labels_from_json(document["classes"])
     encoding = storage.unpack(document["categories"], arrays, sizes["F"])
     check_agreement(document, loss, classes, encoding, sizes)
     return Recipe(
@@ -189,7 +189,7 @@ def _document_of(model: Model) -> dict[str, Any]:
         "noise_version": NOISE_VERSION,
         "kind": recipe.kind,
         "loss": None if loss is None else loss_to_json(loss),
-        "classes": None if recipe.classes is None else labels_to_json(recipe.classes),
+        "classes": labels_to_json(recipe.classes),
         "feature_names": recipe.feature_names,
         "total_weight": recipe.total_weight,
         "parameters": {name: to_json(value) for name, value in parameters.items()},

@@ -86,8 +86,10 @@ def each_score(turn: Callable[[Any], Any], result: Mapping[str, Mapping[str, Any
     }
 
 
-def labels_to_json(classes: NDArray[Any]) -> dict[str, Any]:
-    """Return the labels of classes as JSON, or raise TypeError."""
+def labels_to_json(classes: NDArray[Any]) -> dict[str, Any] | None:
+    """Return the labels of classes as JSON, None without classes, or raise TypeError."""
+    if not len(classes):
+        return None
     kind = "str" if classes.dtype.kind == "U" else classes.dtype.name
     labels = classes.tolist()
     if kind not in LABEL_TYPES or not all(isinstance(label, str | int | float) for label in labels):
@@ -95,8 +97,10 @@ def labels_to_json(classes: NDArray[Any]) -> dict[str, Any]:
     return {"dtype": kind, "labels": labels}
 
 
-def labels_from_json(stored: Mapping[str, Any]) -> NDArray[Any]:
+def labels_from_json(stored: Mapping[str, Any] | None) -> NDArray[Any]:
     """Return the labels that `labels_to_json` made this of."""
+    if stored is None:
+        return np.empty(0)
     labels = stored["labels"]
     try:
         classes: NDArray[Any] = np.empty(len(labels), dtype=object)

@@ -208,7 +208,7 @@ def check_trees(arrays: Arrays, sizes: Mapping[str, int]) -> None:
 def check_agreement(
     document: Mapping[str, Any],
     loss: Loss | None,
-    classes: NDArray[Any] | None,
+    classes: NDArray[Any],
     encoding: Encoding,
     sizes: Mapping[str, int],
 ) -> None:
@@ -220,15 +220,15 @@ def check_agreement(
     names = document["feature_names"]
     if names is not None and len(names) != n_columns:
         raise ModelFormatError("feature_names", f"{len(names)} names for {n_columns} columns")
-    if (classes is None) != (document["kind"] == "regressor"):
+    if (not len(classes)) != (document["kind"] == "regressor"):
         raise ModelFormatError("classes", f"they do not match a {document['kind']}")
     outputs = sizes["K"]
     # Up to two classes have one output or two, more have one each.
-    if classes is not None and max(len(classes), 2) != max(outputs, 2):
+    if len(classes) and max(len(classes), 2) != max(outputs, 2):
         raise ModelFormatError("classes", f"{len(classes)} classes for {outputs} outputs")
     if loss is not None and loss.n_outputs != outputs:
         raise ModelFormatError("loss", f"{loss.name!r} does not have {outputs} outputs")
-    if loss is not None and (loss.task == "regression") != (classes is None):
+    if loss is not None and (loss.task == "regression") != (not len(classes)):
         raise ModelFormatError("loss", f"{loss.name!r} is not a loss of a {document['kind']}")
     best, results = document["best_iteration"], document["evals_result"].values()
     steps = max((len(scores) for result in results for scores in result.values()), default=0)

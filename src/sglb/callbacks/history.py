@@ -9,16 +9,16 @@ from numpy.typing import NDArray
 from sglb.callbacks.base import BaseCallback, Evaluation, Floats, StepInfo, Stop
 from sglb.losses.shapes import user_shape
 from sglb.metrics import Metric
+from sglb.target import Target
 
 
 @dataclass(frozen=True)
 class EvaluationSet:
-    """Rows that are scored but not trained on: codes (n_features, n_rows), y and weight."""
+    """Rows that are scored but not trained on: codes (n_features, n_rows) and target."""
 
     name: str
     columns: NDArray[np.uint8]
-    y: Floats
-    weight: Floats | None
+    target: Target
 
 
 class History(BaseCallback):
@@ -50,7 +50,7 @@ class History(BaseCallback):
             info.trace.advance(rows.columns, state, info.step - 1, self.n_threads)
             scores = info.scores[rows.name] = {}
             for metric in self.evaluation.metrics:
-                value = metric(rows.y, user_shape(state[0]), info.loss, rows.weight)
+                value = metric(rows.target, user_shape(state[0]), info.loss)
                 scores[metric.name] = value
                 self.result[rows.name][metric.name].append(value)
         return None

@@ -11,7 +11,7 @@ and over all training rows for any other row.
 """
 
 from sglb.categories.combinations import choose_combinations
-from sglb.categories.encoder import Encoder, Part, statistic_targets
+from sglb.categories.encoder import Encoder, Part
 from sglb.categories.encoding import Encoding
 
 __all__ = [
@@ -19,5 +19,4 @@ __all__ = [
     "Encoding",
     "Part",
     "choose_combinations",
-    "statistic_targets",
 ]

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sglb import _core
+from sglb.weights import kernel_weight
 
 Floats = NDArray[np.float64]
 Members = tuple[int, ...]
@@ -51,7 +52,7 @@ def choose_combinations(
     levels: NDArray[np.int32],
     n_levels: NDArray[np.int64],
     residuals: Floats,
-    weight: Floats | None,
+    weight: Floats,
     *,
     many: int,
     unit: float = 1.0,
@@ -65,7 +66,7 @@ def choose_combinations(
     # Gains have no unit; scaled residuals keep their fourth powers in the range of floats.
     residuals = residuals / (np.abs(residuals).max(initial=0.0) or 1.0)
     level_columns = _core.Levels(levels, n_levels)
-    targets = _core.LevelTargets(residuals, weight)
+    targets = _core.LevelTargets(residuals, kernel_weight(weight))
 
     def measure(members: NDArray[np.int32]) -> tuple[Floats, Floats]:
         gains, errors = np.empty((2, len(members)))

@@ -16,7 +16,7 @@ from sglb.categories.combinations import member_rows
 from sglb.categories.encoding import Encoding, LevelTable, combined_keys
 from sglb.categories.vocabulary import Vocabulary
 from sglb.frame import Features
-from sglb.sums import mean
+from sglb.target import Target
 
 Bytes = NDArray[np.uint8]
 Floats = NDArray[np.float64]
@@ -46,13 +46,14 @@ class Part(NamedTuple):
     is_level: bool
 
 
-def statistic_targets(target: Floats, n_classes: int | None) -> Floats:
+def statistic_targets(target: Target) -> Floats:
     """Return what is averaged by level, (n_targets, n_rows): y, or an indicator of each class."""
-    if n_classes is None or n_classes <= 2:
-        return np.ascontiguousarray(target[None], dtype=np.float64)
-    rows = np.bincount(target.astype(np.intp), minlength=n_classes)
+    values = target.values
+    if target.n_classes <= 2:
+        return values[None]
+    rows = np.bincount(values.astype(np.intp), minlength=target.n_classes)
     kept = np.sort(np.argsort(-rows, kind="stable")[:MOST_CLASSES])
-    targets: Floats = np.equal(target[None], kept[:, None]).astype(np.float64)
+    targets: Floats = np.equal(values[None], kept[:, None]).astype(np.float64)
     return targets
 
 
@@ -62,16 +63,15 @@ class Encoder:
     def __init__(
         self,
         features: Features,
-        targets: Floats,
-        weight: Floats | None,
+        target: Target,
         *,
-        unit: float,
         most_levels: int,
         many: int,
         seed: int,
         n_threads: int,
     ) -> None:
-        self.targets, self.weight, self.unit = targets, weight, unit
+        self.targets = statistic_targets(target)
+        self.weight, self.unit = target.kernel_weight, target.weight_unit
         self.most_levels, self.many = most_levels, many
         self.seed, self.n_threads = seed, n_threads
         self.n_rows = len(features)
@@ -90,7 +90,7 @@ class Encoder:
             Vocabulary((), False) if is_row_id else vocabulary
             for vocabulary, is_row_id in zip(vocabularies, self.identifies_rows, strict=True)
         )
-        self.means = np.array([mean(target, weight) for target in targets])
+        self.means = np.array([target.mean(values) for values in self.targets])
         self.n_copies = 1
         if self.has_many.any():
             self.n_copies = max(1, min(MOST_COPIES, MOST_COPIED_ROWS // self.n_rows))

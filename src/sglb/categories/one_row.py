@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sglb.frame import READY_DTYPES
-from sglb.targets import is_number
+from sglb.frame import READY_DTYPES, is_number
 
 Array = NDArray[Any]
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
+from sglb import Target
 from sglb.metrics import METRICS
 from sglb.tables import TableFile
 
@@ -44,9 +45,9 @@ def metrics_of(
             "the model's loss was the user's and is not in its file, so it cannot be evaluated"
         )
     truth = _class_indices(model.classes_, y) if hasattr(model, "classes_") else _check_numbers(y)
-    raw = model.predict_raw(table)
+    target, raw = Target.of(truth, weight), model.predict_raw(table)
     return {
-        name: metric(truth.astype(np.float64), raw, loss, weight)
+        name: metric(target, raw, loss)
         for name, metric in METRICS.items()
         if loss.task in metric.tasks
     }

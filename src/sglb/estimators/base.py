@@ -31,15 +31,15 @@ from sglb.estimators.evaluation import EvalSets, StatedSet, check_watched, list_
 from sglb.estimators.fitted import FittedChain
 from sglb.estimators.residuals import residual_variance
 from sglb.folds import Fold, assign_folds, best_length
-from sglb.frame import Features, read_features
+from sglb.frame import read_features, read_weight
 from sglb.losses import Loss
 from sglb.metrics import MetricSpec, get_metrics
 from sglb.model import Model
-from sglb.prepare import EncodedRows, Request, TrainingRows, prepare, warn_of_repeats
+from sglb.prepare import EncodedRows, LabelledRows, Request, prepare, warn_of_repeats
 from sglb.recipe import Kind, Recipe
 from sglb.samplers import Annealed
 from sglb.settings import check_parameters, n_threads
-from sglb.targets import read_numbers, read_weight
+from sglb.target import Target
 from sglb.trace import Trace
 from sglb.training_set import TrainingSet
 
@@ -103,7 +103,7 @@ class ChainEstimator(FittedChain):
         check_watched(stated_sets, self.early_stopping_rounds, eval_metric)
         rows = self._read_rows(X, y, sample_weight)
         sets = self._read_evaluation(stated_sets, rows)
-        metrics, threads = get_metrics(eval_metric, rows.task), n_threads(self.n_jobs)
+        metrics, threads = get_metrics(eval_metric, rows.target.task), n_threads(self.n_jobs)
         names = getattr(self, "feature_names_in_", None)
         request = Request(
             self._kind,
@@ -112,7 +112,7 @@ class ChainEstimator(FittedChain):
             alone=not stated_sets and not listed_callbacks,
             check_gradient=check_gradient,
         )
-        prepared = prepare(rows, self._choose_loss(rows.classes), request, threads)
+        prepared = prepare(rows, self._choose_loss(rows.target.classes), request, threads)
         del rows  # they may be a copy of the table
         recipe, data = prepared.recipe, prepared.data
         n_steps = self._length(recipe, data, threads)
@@ -126,7 +126,7 @@ class ChainEstimator(FittedChain):
         scores = best_iteration, best_score, history.result
         return self._adopt(Model(recipe, trace, variance, *scores))
 
-    def _read_rows(self, X: Any, y: Any, sample_weight: Any) -> TrainingRows:
+    def _read_rows(self, X: Any, y: Any, sample_weight: Any) -> LabelledRows:
         """Read the training rows; a row of weight zero is not there."""
         features = read_features(
             self,
@@ -135,32 +135,26 @@ class ChainEstimator(FittedChain):
             categorical=self.categorical_features,
             n_threads=n_threads(self.n_jobs),
         )
-        target, classes = self._learn_target(y, len(features))
-        stated_weight = read_weight(sample_weight, features)
-        warn_of_repeats(stated_weight)
-        weight = self._row_weight(stated_weight, target, classes)
-        if weight is not None and not weight.all():
-            kept = weight > 0.0
-            features, target, weight = features.take(kept), target[kept], weight[kept]
-        return TrainingRows(features, target, weight, classes)
+        weight = read_weight(sample_weight, features)
+        warn_of_repeats(weight)
+        target = self._read_target(y, weight)
+        if not target.weight.all():
+            kept = target.weight > 0.0
+            features, target = features.take(kept), target.take(kept)
+        return LabelledRows(features, target)
 
-    def _learn_target(self, y: Any, n_rows: int) -> tuple[Floats, Array | None]:
-        """Return the target as numbers and, if there are classes, the classes they stand for."""
-        return read_numbers(self, y, n_rows), None
+    def _read_target(self, y: Any, weight: Floats, training: Target | None = None) -> Target:
+        """Read a target, that of training or of rows to score beside a training target."""
+        raise NotImplementedError
 
-    def _row_weight(
-        self, weight: Floats | None, target: Floats, classes: Array | None
-    ) -> Floats | None:
-        """Return the weight of each row."""
-        return weight
-
-    def _choose_loss(self, classes: Array | None) -> Loss:
+    def _choose_loss(self, classes: Array) -> Loss:
+        """Return the loss that the parameters ask for; there are no classes in regression."""
         raise NotImplementedError
 
     def _read_evaluation(
-        self, stated_sets: Sequence[StatedSet], rows: TrainingRows
-    ) -> list[tuple[Features, Floats, Floats | None]]:
-        """Read the evaluation sets: features, target and weight of each."""
+        self, stated_sets: Sequence[StatedSet], rows: LabelledRows
+    ) -> list[LabelledRows]:
+        """Read the evaluation sets."""
         sets = []
         mask, threads = rows.features.is_categorical, n_threads(self.n_jobs)
         for number, stated in enumerate(stated_sets):
@@ -170,16 +164,12 @@ class ChainEstimator(FittedChain):
                 )
                 if not len(features):
                     raise ValueError("X has no rows")
-                target = self._same_target(stated.y, len(features), rows.classes)
+                weight = read_weight(stated.weight, features, f"weight of validation_{number}")
+                target = self._read_target(stated.y, weight, rows.target)
             except ValueError as error:
                 raise ValueError(f"eval_set[{number}]: {error}") from error
-            weight = read_weight(stated.weight, features, f"weight of validation_{number}")
-            sets.append((features, target, weight))
+            sets.append(LabelledRows(features, target))
         return sets
-
-    def _same_target(self, y: Any, n_rows: int, classes: Array | None) -> Floats:
-        """Return the target of an evaluation set in the numbers of the training target."""
-        return self._learn_target(y, n_rows)[0]
 
     def _length(self, recipe: Recipe, data: TrainingSet, threads: int) -> int:
         """Return the number of steps to take: as stated, or by cross-validation."""
@@ -193,7 +183,7 @@ class ChainEstimator(FittedChain):
 
         if self.verbose:
             say(f"cross-validation of the number of trees, at most {settings.n_steps:,}")
-        folds = assign_folds(data, settings.seed, classes=recipe.classes is not None)
+        folds = assign_folds(data, settings.seed)
         row_wise = recipe.loss is not None and recipe.loss.row_wise
         n_steps = best_length(make_fold, folds, settings.n_steps, threads if row_wise else 1)
         if self.verbose:
@@ -252,14 +242,11 @@ class ChainEstimator(FittedChain):
         self._adopt(model)
 
 
-ReadSet = tuple[Features, Floats, Floats | None]  # features, target, weight
-
-
 def evaluation_sets(
-    sets: Sequence[ReadSet], encoded: EncodedRows, n_threads: int
+    sets: Sequence[LabelledRows], encoded: EncodedRows, n_threads: int
 ) -> list[EvaluationSet]:
     """Return the evaluation sets as codes, by the names that scores have."""
     return [
-        EvaluationSet(f"validation_{number}", encoded.encode(features, n_threads), target, weight)
-        for number, (features, target, weight) in enumerate(sets)
+        EvaluationSet(f"validation_{number}", encoded.encode(rows.features, n_threads), rows.target)
+        for number, rows in enumerate(sets)
     ]

@@ -10,10 +10,10 @@ from sklearn.utils import Tags, compute_sample_weight
 from sglb import sums
 from sglb.estimators.base import Array, ChainEstimator, Floats
 from sglb.estimators.constructor import keep
+from sglb.frame import read_labels, read_weight
 from sglb.losses import LOSSES, Loss, get_loss
-from sglb.losses.links import Link
 from sglb.samplers import Sampler
-from sglb.targets import read_labels, read_weight
+from sglb.target import Target
 from sglb.uncertainty import Uncertainty, of_probabilities
 
 
@@ -123,46 +123,27 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
         tags.classifier_tags.multi_class = not binary
         return tags
 
-    def _learn_target(self, y: Any, n_rows: int) -> tuple[Floats, Array | None]:
-        labels = read_labels(self, y, n_rows)
-        if labels.dtype.kind in "biu" and len(labels):
-            first, last = int(labels.min()), int(labels.max())
-            if last - first < 2**16:  # counting costs less than sorting
-                wide = np.uint64 if labels.dtype == np.uint64 else np.int64
-                offset = labels.astype(wide) - wide(first)
-                is_label = np.bincount(offset.astype(np.int64, copy=False)) > 0
-                numbers = np.cumsum(is_label, dtype=np.float64) - 1.0
-                known = np.flatnonzero(is_label).astype(wide) + wide(first)
-                return numbers[offset], known.astype(labels.dtype)
-        classes, index = np.unique(labels, return_inverse=True)
-        return index.astype(np.float64), classes
+    def _read_target(self, y: Any, weight: Floats, training: Target | None = None) -> Target:
+        labels = read_labels(self, y, len(weight))
+        if training is not None:
+            return Target.of(numbers_of(labels, training.classes), weight, classes=training.classes)
+        values, classes = number_labels(labels)
+        if self.class_weight is not None:
+            weight = self._class_weights(labels, weight)
+        return Target.of(values, weight, classes=classes)
 
-    def _same_target(self, y: Any, n_rows: int, classes: Array | None) -> Floats:
-        labels, index = np.unique(read_labels(self, y, n_rows), return_inverse=True)
-        known = [] if classes is None else classes.tolist()
-        numbers = {label: number for number, label in enumerate(known)}
-        unknown = [label for label in labels.tolist() if label not in numbers]
-        if unknown:
-            raise ValueError(f"y has labels that do not occur in the training rows: {unknown}")
-        return np.array([numbers[label] for label in labels.tolist()], dtype=np.float64)[index]
-
-    def _row_weight(
-        self, weight: Floats | None, target: Floats, classes: Array | None
-    ) -> Floats | None:
-        if self.class_weight is None or classes is None:
-            return weight
-        labels = classes[target.astype(np.intp)]
+    def _class_weights(self, labels: Array, weight: Floats) -> Floats:
+        """Return the weight of each row, by its class too."""
         share = read_weight(
             compute_sample_weight(self.class_weight, labels), labels, "class_weight"
         )
-        assert share is not None
-        both = share if weight is None else weight * share
+        both = weight * share
         read_weight(both, labels, "sample_weight times class_weight")
         # Weights of classes say which one matters more, not how many rows there are.
         return np.asarray(both / sums.mean(share, weight), dtype=np.float64)
 
-    def _choose_loss(self, classes: Array | None) -> Loss:
-        n_classes = 0 if classes is None else len(classes)
+    def _choose_loss(self, classes: Array) -> Loss:
+        n_classes = len(classes)
         by_classes = isinstance(self.loss, str) and self.loss in ("auto", "logistic")
         spec = ("logistic" if n_classes <= 2 else "softmax") if by_classes else self.loss
         loss = get_loss(spec, n_classes=n_classes)
@@ -205,13 +186,6 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
         if probability.ndim == 1:
             probability = np.column_stack([1.0 - probability, probability])
         return probability
-
-    def _core_link(self) -> Link | None:
-        link = super()._core_link()
-        return link if len(self.classes_) > 1 else None
-
-    def _n_columns(self) -> int:
-        return len(self.classes_)
 
     def _decision(self, raw: Floats) -> Floats:
         return raw[:, 1] - raw[:, 0] if raw.ndim == 2 and raw.shape[1] == 2 else raw
@@ -260,3 +234,28 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
             X, lambda values, threads: states.entropies(values, name, parameter, n_classes, threads)
         )
         return Uncertainty(*parts)
+
+
+def number_labels(labels: Array) -> tuple[Floats, Array]:
+    """Return the number of each label among the classes, and the classes, sorted."""
+    if labels.dtype.kind in "biu" and len(labels):
+        first, last = int(labels.min()), int(labels.max())
+        if last - first < 2**16:  # counting costs less than sorting
+            wide = np.uint64 if labels.dtype == np.uint64 else np.int64
+            offset = labels.astype(wide) - wide(first)
+            is_label = np.bincount(offset.astype(np.int64, copy=False)) > 0
+            numbers = np.cumsum(is_label, dtype=np.float64) - 1.0
+            known = np.flatnonzero(is_label).astype(wide) + wide(first)
+            return numbers[offset], known.astype(labels.dtype)
+    classes, index = np.unique(labels, return_inverse=True)
+    return index.astype(np.float64), classes
+
+
+def numbers_of(labels: Array, classes: Array) -> Floats:
+    """Return the number of each label among known classes."""
+    different, index = np.unique(labels, return_inverse=True)
+    numbers = {label: number for number, label in enumerate(classes.tolist())}
+    unknown = [label for label in different.tolist() if label not in numbers]
+    if unknown:
+        raise ValueError(f"y has labels that do not occur in the training rows: {unknown}")
+    return np.array([numbers[label] for label in different.tolist()], dtype=np.float64)[index]

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from sglb import archive
 from sglb.frame import Features, read_features
 from sglb.losses import UserLoss
-from sglb.losses.links import Link
+from sglb.losses.links import IDENTITY, Link
 from sglb.losses.shapes import user_shape
 from sglb.model import Model
 from sglb.posterior import virtual_states, warn_if_not_draws
@@ -39,7 +39,7 @@ class FittedChain(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no
         self.n_features_in_ = recipe.encoding.n_columns
         if recipe.feature_names is not None:
             self.feature_names_in_ = np.array(recipe.feature_names, dtype=object)
-        if recipe.classes is not None:
+        if len(recipe.classes):
             self.classes_ = recipe.classes
         self.n_iter_ = len(model.trace)
         self.best_iteration_ = model.best_iteration
@@ -111,13 +111,20 @@ class FittedChain(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no
         predictions = self._compute(
             X, lambda values, threads: (final.linked(values, name, parameter, n, threads),)
         )
-        return self._in_shape(predictions[0])
+        return in_shape(predictions[0])
 
     def _core_link(self) -> Link | None:
-        """Return the link from raw scores to predictions, None where the core does not have it."""
-        model = self._fitted()
-        loss = model.recipe.loss
-        link = None if loss is None else loss.link
+        """Return the link from raw scores to predictions, None where the core does not have it.
+
+        A single class is certain whatever its raw score. Without a loss, which a file may lack,
+        numbers are predicted by their raw scores and classes have no probabilities.
+        """
+        recipe = self._fitted().recipe
+        if len(recipe.classes) == 1:
+            return None
+        if recipe.loss is None:
+            return None if len(recipe.classes) else IDENTITY
+        link = recipe.loss.link
         return link if isinstance(link, Link) else None
 
     def row_predictor(self) -> Callable[[Any], Any]:
@@ -135,7 +142,7 @@ class FittedChain(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no
         link, n_columns = self._core_link(), self._n_columns()
         if link is None:
             return lambda row: self._predict_from(user_shape(final.predict(encode(row))[0]))[0]
-        name, parameter, in_shape = link.name, link.parameter, self._in_shape
+        name, parameter = link.name, link.parameter
 
         def predict_row(row: Any) -> Any:
             return in_shape(final.linked(encode(row), name, parameter, n_columns))[0]
@@ -147,12 +154,9 @@ class FittedChain(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no
         raise NotImplementedError
 
     def _n_columns(self) -> int:
-        """Predictions of a row."""
-        raise NotImplementedError
-
-    def _in_shape(self, predictions: Floats) -> Floats:
-        """Return predictions (n_rows, n_columns) as `_predict_from` would."""
-        return predictions
+        """Predictions of a row: probabilities of classes, or numbers."""
+        model = self._fitted()
+        return len(model.recipe.classes) or model.trace.n_outputs
 
     def staged_predict_raw(self, X: Any) -> Iterator[Floats]:
         """Yield the raw scores of the chain after each step."""
@@ -197,6 +201,11 @@ class FittedChain(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no
                 stacklevel=2,
             )
         archive.write(self._model, path)
+
+
+def in_shape(predictions: Floats) -> Floats:
+    """Return predictions (n_rows, n_columns) as users see them: a single number as (n_rows,)."""
+    return predictions[:, 0] if predictions.shape[1] == 1 else predictions
 
 
 def raw_of(states: States, values: Array, threads: int) -> Floats:

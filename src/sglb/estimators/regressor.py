@@ -7,9 +7,11 @@ from sklearn.base import RegressorMixin
 
 from sglb.estimators.base import Array, ChainEstimator, Floats
 from sglb.estimators.constructor import keep
+from sglb.estimators.fitted import in_shape
+from sglb.frame import read_numbers
 from sglb.losses import LOSSES, Loss, get_loss
-from sglb.losses.links import IDENTITY, Link
 from sglb.samplers import Sampler
+from sglb.target import Target
 from sglb.uncertainty import Uncertainty, of_means, of_moments
 
 
@@ -55,7 +57,10 @@ class SGLBRegressor(RegressorMixin, ChainEstimator):  # type: ignore[misc]
     ) -> None:
         keep(self, locals())
 
-    def _choose_loss(self, classes: Array | None) -> Loss:
+    def _read_target(self, y: Any, weight: Floats, training: Target | None = None) -> Target:
+        return Target.of(read_numbers(self, y, len(weight)), weight)
+
+    def _choose_loss(self, classes: Array) -> Loss:
         level: dict[str, Any] = {}
         if self.quantile is not None:
             if not (isinstance(self.loss, str) and self.loss == "quantile"):
@@ -72,15 +77,6 @@ class SGLBRegressor(RegressorMixin, ChainEstimator):  # type: ignore[misc]
 
     def _predict_from(self, raw: Floats) -> Floats:
         return raw if self.loss_ is None else self.loss_.link(raw)
-
-    def _core_link(self) -> Link | None:
-        return IDENTITY if self._fitted().recipe.loss is None else super()._core_link()
-
-    def _n_columns(self) -> int:
-        return self._fitted().trace.n_outputs
-
-    def _in_shape(self, predictions: Floats) -> Floats:
-        return predictions[:, 0] if predictions.shape[1] == 1 else predictions
 
     def predict(self, X: Any) -> Floats:
         """Return the prediction of each row."""
@@ -111,4 +107,4 @@ class SGLBRegressor(RegressorMixin, ChainEstimator):  # type: ignore[misc]
         mean, knowledge = self._compute(
             X, lambda values, threads: states.moments(values, name, parameter, threads)
         )
-        return of_moments(self._in_shape(mean), self._in_shape(knowledge), noise_variance)
+        return of_moments(in_shape(mean), in_shape(knowledge), noise_variance)

@@ -23,6 +23,7 @@ from sglb.noise import Role
 from sglb.samplers import Sampler
 from sglb.shard import Shard
 from sglb.structure import NO_SAMPLE, Sample, SamplePlan, Structure, StructureRule
+from sglb.target import Target
 from sglb.trace import Trace
 from sglb.training_set import TrainingSet
 
@@ -33,7 +34,7 @@ def binary_rows(bits: ArrayLike, y: ArrayLike) -> TrainingSet:
     """Return a training set of features that are 0 or 1, (n_features, n_rows)."""
     codes = np.ascontiguousarray(np.asarray(bits) + 1, dtype=np.uint8)
     n_codes = np.full(len(codes), 3, dtype=np.int32)
-    return TrainingSet.build(codes, n_codes, np.asarray(y, dtype=np.float64))
+    return TrainingSet.build(codes, n_codes, Target.of(y))
 
 
 def bits_of(numbers: NDArray[np.int64], n_bits: int) -> NDArray[np.int64]:

@@ -34,6 +34,7 @@ from sglb.settings import draw_seed
 from sglb.shard import Shard
 from sglb.slopes import SlopeBounds
 from sglb.structure import GreedySearch, Sample, SamplePlan
+from sglb.target import Target
 from sglb.trace import Trace
 from sglb.training_set import TrainingSet
 
@@ -182,7 +183,7 @@ def train(
 ) -> Curve:
     """Run the chain of a method on a fold; judge every step, or those of the rising `numbers`."""
     bins = Bins.fit(fold.x, BORDERS + 1, seed=seed)
-    data = TrainingSet.build(bins.encode(fold.x), bins.n_codes, fold.y)
+    data = TrainingSet.build(bins.encode(fold.x), bins.n_codes, Target.of(fold.y))
     trace = Trace(bins, DEPTH, np.zeros(1))
     if method.structure is None:
         rows = Shard.start(data, method.loss, trace, newton=False)

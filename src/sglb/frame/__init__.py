@@ -7,9 +7,17 @@ else is rejected with a message that names the first offending column or row. Na
 value.
 """
 
-from sglb.frame.arrays import DATE_ADVICE, keep_objects
 from sglb.frame.features import Features
 from sglb.frame.reading import read_features
 from sglb.frame.values import READY_DTYPES
+from sglb.frame.vectors import is_number, read_labels, read_numbers, read_weight
 
-__all__ = ["DATE_ADVICE", "READY_DTYPES", "Features", "keep_objects", "read_features"]
+__all__ = [
+    "READY_DTYPES",
+    "Features",
+    "is_number",
+    "read_features",
+    "read_labels",
+    "read_numbers",
+    "read_weight",
+]

@@ -11,7 +11,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Literal, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from sglb import _core
 from sglb.losses.links import IDENTITY, LinkFunction
 from sglb.losses.minimisers import spread
+from sglb.target import Target, Task
 
 Floats = NDArray[np.float64]
-Task = Literal["regression", "binary", "multiclass"]
 # (n_threads) -> (largest |gradient|, bound of the second derivatives, 0 without them): computes the
 # slopes again.
 Refresh = Callable[[int], tuple[float, float]]
@@ -93,12 +93,12 @@ class Loss(ABC):
         """Return the constructor's arguments: `get_loss(name, **parameters)` equals this loss."""
         return {name: float(value) for name, value in vars(self).items()}
 
-    def adapt(self, y: Floats, weight: Floats | None) -> Self:
-        """Return this loss for a chain on y, with widths in the unit of y."""
+    def adapt(self, target: Target) -> Self:
+        """Return this loss for a chain on a target y, with widths in the unit of y."""
         return self
 
-    def examine(self, y: Floats, start: Floats, *, check: bool = True) -> Self:
-        """Return this loss with properties learned from a trial on y near `start`.
+    def examine(self, target: Target, start: Floats, *, check: bool = True) -> Self:
+        """Return this loss with properties learned from a trial near `start`.
 
         With `check` the trial also rejects a wrong gradient. A built-in loss needs no trial.
         """
@@ -116,8 +116,9 @@ class Loss(ABC):
         """Return |d²L/dz²| in the shape of raw; `length` is short beside the range of y."""
         return np.abs(self.hessian(y, raw))
 
-    def check_target(self, y: Floats) -> None:
+    def check_target(self, target: Target) -> None:
         """Raise ValueError at the first row whose target is outside the domain of the loss."""
+        y = target.values
         self._require(np.isfinite(y), y, "a finite number")
         if self.task == "binary":
             self._require((y == 0) | (y == 1), y, "0 or 1")
@@ -130,6 +131,10 @@ class Loss(ABC):
     @abstractmethod
     def loss(self, y: Floats, raw: Floats) -> Floats:
         """Return the loss of each row, (n_rows,)."""
+
+    def losses(self, target: Target, raw: Floats) -> Floats:
+        """Return the loss of each row of a target, (n_rows,)."""
+        return self.loss(target.values, raw)
 
     def gradient(self, y: Floats, raw: Floats) -> Floats:
         """Return dL/dz, in the shape of raw."""
@@ -158,18 +163,19 @@ class Loss(ABC):
             self.name, self.kernel_parameters, y, raw, gradient, hessian, n_threads
         )
 
-    def slopes(self, y: Floats, raw: Floats, *, newton: bool) -> _core.Slopes | None:
+    def slopes(self, target: Target, raw: Floats, *, newton: bool) -> _core.Slopes | None:
         """Return slopes that kernels compute at the rows they visit; None without a native kernel.
 
         raw (n_outputs, n_rows) is read again at every step.
         """
-        return _core.Slopes(self.name, self.kernel_parameters, y, raw, newton)
+        return _core.Slopes(self.name, self.kernel_parameters, target.values, raw, newton)
 
     def stored_slopes(
-        self, y: Floats, raw: Floats, gradient: Floats, hessian: Floats | None
+        self, target: Target, raw: Floats, gradient: Floats, hessian: Floats | None
     ) -> tuple[_core.Slopes, Refresh]:
         """Return slopes stored in arrays, and a function that fills the arrays."""
-        slopes = _core.Slopes(self.name, self.kernel_parameters, y, raw, gradient, hessian)
+        y, parameters = target.values, self.kernel_parameters
+        slopes = _core.Slopes(self.name, parameters, y, raw, gradient, hessian)
         bound = self.smoothness if hessian is not None else 0.0
         if bound is not None:
             return slopes, lambda n_threads: (slopes.refresh(n_threads), bound)
@@ -180,7 +186,7 @@ class Loss(ABC):
         )
 
     @abstractmethod
-    def init(self, y: Floats, weight: Floats | None) -> Floats:
+    def init(self, target: Target) -> Floats:
         """Return the constant raw score that a chain starts from, (n_outputs,), finite."""
 
     @property
@@ -207,11 +213,11 @@ class WidthLoss(Loss):
         """Name of the width parameter."""
         return "width"
 
-    def adapt(self, y: Floats, weight: Floats | None) -> Self:
+    def adapt(self, target: Target) -> Self:
         """Return the loss with its width in the unit of y."""
         if self.absolute:
             return self
-        width = getattr(self, self.width_name) * spread(y, weight)
+        width = getattr(self, self.width_name) * spread(target)
         return replace(self, **{self.width_name: width, "absolute": True})
 
 

@@ -53,8 +53,3 @@ def sample_rows(n_rows: int) -> Rows:
         return slice(None)
     position = np.arange(ENOUGH_ROWS) + np.random.default_rng(0).random(ENOUGH_ROWS)
     return (position * (n_rows / ENOUGH_ROWS)).astype(np.intp)
-
-
-def take_weight(weight: Floats | None, rows: Rows) -> Floats | None:
-    """Return the weights of some rows; None, which stands for weights of 1, stays None."""
-    return None if weight is None else weight[rows]

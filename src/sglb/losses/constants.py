@@ -11,9 +11,9 @@ from collections.abc import Callable
 import numpy as np
 from scipy.optimize import brentq, minimize, minimize_scalar
 
-from sglb import sums
 from sglb.losses.base import Floats, Loss
 from sglb.losses.minimisers import quantile, spread
+from sglb.target import Target
 
 LEVELS = (0.0, 0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98, 1.0)
 # For raw scores that are not in the unit of y: logarithms of y, log-odds.
@@ -22,7 +22,7 @@ DOUBLINGS = 60
 ROUNDING = 1e-12  # relative error of a mean loss
 
 
-def best_constant(loss: Loss, y: Floats, weight: Floats | None) -> Floats:
+def best_constant(loss: Loss, target: Target) -> Floats:
     """Return the constant (n_outputs,) of the lowest mean loss.
 
     Where it does not exist, because the loss falls towards infinity or is flat, the median of y in
@@ -30,17 +30,18 @@ def best_constant(loss: Loss, y: Floats, weight: Floats | None) -> Floats:
     """
     with np.errstate(all="ignore"):
         if loss.n_outputs > 1:
-            return _several_outputs(loss, y, weight)
-        return np.array([_single_output(loss, y, weight)])
+            return _several_outputs(loss, target)
+        return np.array([_single_output(loss, target)])
 
 
-def _single_output(loss: Loss, y: Floats, weight: Floats | None) -> float:
+def _single_output(loss: Loss, target: Target) -> float:
+    y = target.values
     regression = loss.task == "regression"
-    median = quantile(y, weight, 0.5) if regression else 0.0
-    length = spread(y, weight) if regression else 1.0
+    median = quantile(target, 0.5) if regression else 0.0
+    length = spread(target) if regression else 1.0
 
     def mean(method: Callable[[Floats, Floats], Floats], z: float) -> float:
-        value = sums.mean(method(y, np.full(len(y), z)), weight)
+        value = target.mean(method(y, np.full(len(y), z)))
         return value if np.isfinite(value) else np.inf
 
     def mean_loss(z: float) -> float:
@@ -92,21 +93,21 @@ def _bracket(
     return ends[0], best, ends[1]
 
 
-def _several_outputs(loss: Loss, y: Floats, weight: Floats | None) -> Floats:
+def _several_outputs(loss: Loss, target: Target) -> Floats:
     """Return the best of the minima that descents from zero and from the median of y reach."""
-    n_rows, n_outputs = len(y), loss.n_outputs
+    y, n_rows, n_outputs = target.values, len(target), loss.n_outputs
 
     def mean_loss(z: Floats) -> tuple[float, Floats]:
         raw = np.broadcast_to(z, (n_rows, n_outputs))
-        value = sums.mean(loss.loss(y, raw), weight)
-        slope = np.array([sums.mean(output, weight) for output in loss.gradient(y, raw).T])
+        value = target.mean(loss.loss(y, raw))
+        slope = np.array([target.mean(output) for output in loss.gradient(y, raw).T])
         if np.isfinite(value) and np.isfinite(slope).all():
             return value, slope
         return np.inf, np.zeros(n_outputs)
 
     starts = [np.zeros(n_outputs)]
     if loss.task == "regression":
-        median = quantile(y, weight, 0.5)
+        median = quantile(target, 0.5)
         starts += [median * row for row in np.eye(n_outputs)] + [np.full(n_outputs, median)]
     best, lowest = starts[0], np.inf
     for start in starts:

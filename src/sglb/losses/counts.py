@@ -9,6 +9,7 @@ from sglb.elementary import exp, log
 from sglb.losses.base import Floats, Loss
 from sglb.losses.links import Link
 from sglb.losses.minimisers import log_mean
+from sglb.target import Target
 
 
 @dataclass(frozen=True)
@@ -32,9 +33,10 @@ class Poisson(Loss):
     predicts_mean = True
     limit: ClassVar[float] = 30.0
 
-    def check_target(self, y: Floats) -> None:
+    def check_target(self, target: Target) -> None:
         """Raise ValueError at the first target that is negative or not finite."""
-        super().check_target(y)
+        super().check_target(target)
+        y = target.values
         self._require(y >= 0, y, "a number >= 0")
 
     def loss(self, y: Floats, raw: Floats) -> Floats:
@@ -43,9 +45,9 @@ class Poisson(Loss):
         mean = exp(np.minimum(raw, self.limit)) * (1.0 + d * (1.0 + 0.5 * d))
         return mean - y * raw + (y * log(np.where(y > 0, y, 1.0)) - y)
 
-    def init(self, y: Floats, weight: Floats | None) -> Floats:
+    def init(self, target: Target) -> Floats:
         """Log of the weighted mean."""
-        return np.array([log_mean(y, weight)])
+        return np.array([log_mean(target)])
 
     @property
     def link(self) -> Link:

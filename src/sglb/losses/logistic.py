@@ -7,6 +7,7 @@ import numpy as np
 from sglb.losses.base import Floats, Loss
 from sglb.losses.links import SIGMOID, Link, cross_entropy
 from sglb.losses.minimisers import log_odds
+from sglb.target import Target
 
 
 @dataclass(frozen=True)
@@ -50,9 +51,9 @@ class Logistic(Loss):
         """log(1 + exp(-m z))."""
         return cross_entropy(y, raw)
 
-    def init(self, y: Floats, weight: Floats | None) -> Floats:
+    def init(self, target: Target) -> Floats:
         """Log-odds."""
-        return np.array([log_odds(y, weight)])
+        return np.array([log_odds(target)])
 
     @property
     def link(self) -> Link:

@@ -7,6 +7,7 @@ import numpy as np
 from sglb.elementary import exp, log1p
 from sglb.losses import minimisers
 from sglb.losses.base import Floats, WidthLoss
+from sglb.target import Target
 
 # In spreads of y. Smoothing adds a logistic error of standard deviation 1.81 width to y. Where y is
 # normal about its quantile with standard deviation s, that moves the level by at most
@@ -64,6 +65,6 @@ class Quantile(WidthLoss):
             bump = self.width * log1p(exp(-np.abs(u) / self.width))
         return np.maximum(self.level * u, (self.level - 1.0) * u) + bump
 
-    def init(self, y: Floats, weight: Floats | None) -> Floats:
+    def init(self, target: Target) -> Floats:
         """Weighted quantile."""
-        return np.array([minimisers.quantile(y, weight, self.level)])
+        return np.array([minimisers.quantile(target, self.level)])

@@ -26,10 +26,10 @@ LOSSES: dict[str, type[Loss]] = {
 }
 
 
-def get_loss(spec: object, *, n_classes: int | None = None, **parameters: float) -> Loss:
+def get_loss(spec: object, *, n_classes: int = 0, **parameters: float) -> Loss:
     """Turn a name, a Loss, or any object with `loss` and `gradient` methods into a Loss.
 
-    `n_classes` is the number of classes of a classification problem, None in regression; it
+    `n_classes` is the number of classes of a classification problem, 0 in regression; it
     matters to "softmax" and users' losses only. `parameters` go with a name:
     `get_loss("quantile", level=0.9)`.
     """
@@ -37,7 +37,7 @@ def get_loss(spec: object, *, n_classes: int | None = None, **parameters: float)
         if spec not in LOSSES:
             raise ValueError(f"unknown loss {spec!r}; known are {', '.join(LOSSES)}")
         if LOSSES[spec].one_output_per_class:
-            if n_classes is None:
+            if not n_classes:
                 raise ValueError(f"loss {spec!r} needs n_classes, the number of classes")
             parameters["n_classes"] = max(n_classes, 2)
         return LOSSES[spec](**parameters)

@@ -15,6 +15,7 @@ from sglb.losses.base import Floats, Loss
 from sglb.losses.minimisers import quantile, spread
 from sglb.losses.probe import Finding, Probe, follow, lines
 from sglb.losses.registry import LOSSES, get_loss
+from sglb.target import Target
 
 TOLERANCE = 1e-4  # of a derivative against finite differences; correct ones are within 2e-5
 N_ROWS = 32
@@ -136,13 +137,14 @@ def check_loss(loss: object, y: Floats) -> LossReport:
     if not len(y):
         raise ValueError("check_loss needs at least one target")
     per_class = isinstance(loss, str) and loss in LOSSES and LOSSES[loss].one_output_per_class
-    loss = get_loss(loss, n_classes=int(np.nanmax(y)) + 1 if per_class else None)
-    loss.check_target(y)
-    loss = loss.adapt(y, None)
+    loss = get_loss(loss, n_classes=int(np.nanmax(y)) + 1 if per_class else 0)
+    target = Target.of(y)
+    loss.check_target(target)
+    loss = loss.adapt(target)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        start = np.full(loss.n_outputs, quantile(y, None, 0.5))
-        if not trial.independent_rows(loss, y, start, spread(y, None)):
+        start = np.full(loss.n_outputs, quantile(target, 0.5))
+        if not trial.independent_rows(loss, y, start, spread(target)):
             return _report_of_sum(loss, y, start)
         targets = np.sort(y)[np.linspace(0, len(y) - 1, min(N_ROWS, len(y))).astype(int)]
         probe = Probe(loss, targets)
@@ -154,7 +156,7 @@ def _report_of_sum(loss: Loss, y: Floats, start: Floats) -> LossReport:
     """Report on a loss whose rows depend on one another."""
     error, problems = np.nan, tuple[str, ...]()
     try:
-        exact, slope = trial.directional(loss, y, start, spread(y, None))
+        exact, slope = trial.directional(loss, y, start, spread(Target.of(y)))
         size = np.maximum(np.abs(exact), np.abs(slope)).max()
         error = float(np.max(np.abs(exact - slope)) / size) if size > 0.0 else 0.0
     except Exception as failure:

@@ -13,15 +13,16 @@ from sglb.elementary import exp, expm1, log, log1p
 from sglb.losses.base import Floats, WidthLoss
 from sglb.losses.minimisers import quantile
 from sglb.losses.quantile import SMALL_WIDTH
+from sglb.target import Target
 
 
 @dataclass(frozen=True)
 class _Robust(WidthLoss):
     """A loss that starts at the weighted median, which a minority of outliers cannot move far."""
 
-    def init(self, y: Floats, weight: Floats | None) -> Floats:
+    def init(self, target: Target) -> Floats:
         """Weighted median."""
-        return np.array([quantile(y, weight, 0.5)])
+        return np.array([quantile(target, 0.5)])
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import numpy as np
 from sglb.losses.base import Floats, Loss
 from sglb.losses.links import SIGMOID, Link, sigmoid
 from sglb.losses.minimisers import log_odds
+from sglb.target import Target
 
 # q = s(-m z) at the largest second derivative: the smaller root of 12 q² - 15 q + 4 = 0.
 _STEEPEST = (15.0 - sqrt(33.0)) / 24.0
@@ -47,9 +48,9 @@ class Savage(Loss):
         """q²."""
         return np.square(sigmoid((1.0 - 2.0 * y) * raw))
 
-    def init(self, y: Floats, weight: Floats | None) -> Floats:
+    def init(self, target: Target) -> Floats:
         """Log-odds."""
-        return np.array([log_odds(y, weight)])
+        return np.array([log_odds(target)])
 
     @property
     def link(self) -> Link:

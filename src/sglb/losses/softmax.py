@@ -9,6 +9,7 @@ from sglb.elementary import log
 from sglb.losses.base import Floats, Loss
 from sglb.losses.links import SOFTMAX, Link, cross_entropy
 from sglb.losses.minimisers import class_weights
+from sglb.target import Target
 
 
 @dataclass(frozen=True)
@@ -53,9 +54,10 @@ class Softmax(Loss):
         """Largest eigenvalue of the Hessian."""
         return 0.5
 
-    def check_target(self, y: Floats) -> None:
+    def check_target(self, target: Target) -> None:
         """Raise ValueError at the first target that is not the index of a class."""
-        super().check_target(y)
+        super().check_target(target)
+        y = target.values
         valid = (y >= 0) & (y < self.n_classes) & (y == np.floor(y))
         self._require(valid, y, f"a whole number in 0..{self.n_classes - 1}")
 
@@ -63,9 +65,9 @@ class Softmax(Loss):
         """log(sum over k of exp(z_k)) - z_y."""
         return cross_entropy(y, raw)
 
-    def init(self, y: Floats, weight: Floats | None) -> Floats:
+    def init(self, target: Target) -> Floats:
         """Log of the classes' shares of the weight."""
-        weights = class_weights(y, weight, self.n_classes)
+        weights = class_weights(target, self.n_classes)
         return log(weights / sums.total(weights))
 
     @property

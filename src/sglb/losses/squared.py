@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sglb import sums
 from sglb.losses.base import Floats, Loss
+from sglb.target import Target
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,6 @@ class Squared(Loss):
         """r² / 2."""
         return 0.5 * np.square(raw - y)
 
-    def init(self, y: Floats, weight: Floats | None) -> Floats:
+    def init(self, target: Target) -> Floats:
         """Weighted mean."""
-        return np.array([sums.mean(y, weight)])
+        return np.array([target.mean(target.values)])

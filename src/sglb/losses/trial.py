@@ -12,6 +12,7 @@ from sglb.errors import WrongGradient
 from sglb.losses.base import Floats, Loss
 from sglb.losses.minimisers import spread
 from sglb.losses.probe import Line, Probe, differences, lines
+from sglb.target import Target
 
 N_ROWS = 32
 TOLERANCE = 1e-2  # relative; factors, signs and missing terms are larger
@@ -133,7 +134,7 @@ def is_residual(loss: Loss, y: Floats) -> bool:
     if loss.n_outputs > 1 or loss.task != "regression":
         return False
     y = y[trial_rows(len(y))]
-    step = 1e-3 * (np.abs(y) + spread(y, None))
+    step = 1e-3 * (np.abs(y) + spread(Target.of(y)))
     below, above = loss.gradient(y, y - step), loss.gradient(y, y + step)
     return bool(np.mean((below <= 0.0) & (above >= 0.0)) >= 0.9)
 

@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 from sglb import _core, sums
 from sglb.errors import NonFiniteGradient
 from sglb.losses import trial
-from sglb.losses.base import Floats, Loss, Refresh, Task
-from sglb.losses.blocks import Rows, blocks_of, compute_each, sample_rows, take_weight
+from sglb.losses.base import Floats, Loss, Refresh
+from sglb.losses.blocks import Rows, blocks_of, compute_each, sample_rows
 from sglb.losses.constants import best_constant
 from sglb.losses.links import IDENTITY, SIGMOID, SOFTMAX, LinkFunction
 from sglb.losses.minimisers import quantile, spread
 from sglb.losses.shapes import user_shape
+from sglb.target import Target, task_of
 
 REQUIRED = ("loss", "gradient")
 PROBED_ROWS = 64
@@ -52,7 +53,7 @@ class UserLoss(Loss):
 
     proven = False
 
-    def __init__(self, user: Any, n_classes: int | None = None) -> None:
+    def __init__(self, user: Any, n_classes: int = 0) -> None:
         missing = [name for name in REQUIRED if not callable(getattr(user, name, None))]
         if isinstance(user, type):
             raise TypeError(f"a loss must be an object, got the class {user.__name__}")
@@ -63,7 +64,7 @@ class UserLoss(Loss):
             )
         self.user = user
         self.name = str(getattr(user, "name", type(user).__name__))
-        self.task = _task(n_classes)
+        self.task = task_of(n_classes)
         self.convex = bool(getattr(user, "convex", False))
         self.row_wise = bool(getattr(user, "row_wise", False))
         self.independent = self.row_wise  # until `adapt` has seen rows
@@ -85,8 +86,9 @@ class UserLoss(Loss):
         """Return nothing, because a user's loss is not stored."""
         return {}
 
-    def check_target(self, y: Floats) -> None:
+    def check_target(self, target: Target) -> None:
         """Accept all finite numbers: the domain of a user's loss is not known."""
+        y = target.values
         self._require(np.isfinite(y), y, "a finite number")
 
     def loss(self, y: Floats, raw: Floats) -> Floats:
@@ -141,15 +143,16 @@ class UserLoss(Loss):
             )
         return array.astype(np.float64, copy=False)
 
-    def slopes(self, y: Floats, raw: Floats, *, newton: bool) -> None:
+    def slopes(self, target: Target, raw: Floats, *, newton: bool) -> None:
         """Return None, because kernels cannot call Python: gradients are stored."""
         return
 
     def stored_slopes(
-        self, y: Floats, raw: Floats, gradient: Floats, hessian: Floats | None
+        self, target: Target, raw: Floats, gradient: Floats, hessian: Floats | None
     ) -> tuple[_core.Slopes, Refresh]:
         """Return slopes stored in arrays, and the function by which the user fills them."""
-        return _core.Slopes(gradient, hessian), partial(self._fill, y, raw, gradient, hessian)
+        fill = partial(self._fill, target.values, raw, gradient, hessian)
+        return _core.Slopes(gradient, hessian), fill
 
     def fill(
         self, y: Floats, raw: Floats, gradient: Floats, hessian: Floats | None, n_threads: int
@@ -218,21 +221,21 @@ class UserLoss(Loss):
             "leaf_method='gradient'"
         )
 
-    def adapt(self, y: Floats, weight: Floats | None) -> Self:
+    def adapt(self, target: Target) -> Self:
         """Return a copy whose `independent` is what rows of y show."""
-        loss = copy(self)
+        loss, y = copy(self), target.values
         length, median = self._scale(y)
         start = np.full(self.n_outputs, median)
         with np.errstate(all="ignore"):
             loss.independent = trial.independent_rows(self, y, start, length)
         return loss
 
-    def examine(self, y: Floats, start: Floats, *, check: bool = True) -> Self:
+    def examine(self, target: Target, start: Floats, *, check: bool = True) -> Self:
         """Return a copy whose `convex` is what a few rows show, unless the user states it.
 
         With `check`, raises WrongGradient where the gradient is not the derivative of the loss.
         """
-        loss = copy(self)
+        loss, y = copy(self), target.values
         with np.errstate(all="ignore"):
             rows = np.arange(len(y))[self.representative_rows(len(y))]
             targets = y[rows]
@@ -284,8 +287,8 @@ class UserLoss(Loss):
         """Return spread and median of y; 1 and 0 for classes."""
         if self.task != "regression":
             return 1.0, 0.0
-        targets = y[sample_rows(len(y))]
-        return spread(targets, None), quantile(targets, None, 0.5)
+        sample = Target.of(y[sample_rows(len(y))])
+        return spread(sample), quantile(sample, 0.5)
 
     def representative_rows(self, n_rows: int) -> Rows:
         """Return a sample of the rows if they are independent, else all."""
@@ -321,12 +324,12 @@ class UserLoss(Loss):
             length, slopes = 0.5 * length, closer
         return length, slopes
 
-    def init(self, y: Floats, weight: Floats | None) -> Floats:
+    def init(self, target: Target) -> Floats:
         """Return the user's constant, else the best one."""
         if not self._has("init"):
-            rows = self.representative_rows(len(y))
-            return best_constant(self, y[rows], take_weight(weight, rows))
-        start = np.atleast_1d(np.asarray(self.user.init(y, weight), dtype=np.float64))
+            return best_constant(self, target.take(self.representative_rows(len(target))))
+        start = self.user.init(_read_only(target.values), _read_only(target.weight))
+        start = np.atleast_1d(np.asarray(start, dtype=np.float64))
         if start.shape != (self.n_outputs,) or not np.isfinite(start).all():
             raise ValueError(
                 f"init(y, weight) of loss '{self.name}' must return {self.n_outputs} finite "
@@ -354,12 +357,6 @@ class UserLoss(Loss):
         if self.task != "regression" and outside.any():
             raise ValueError(f"link(raw) of loss '{self.name}' must return probabilities, 0 to 1")
         return prediction
-
-
-def _task(n_classes: int | None) -> Task:
-    if n_classes is None:
-        return "regression"
-    return "binary" if n_classes <= 2 else "multiclass"
 
 
 def _read_only(array: Floats) -> Floats:

@@ -7,6 +7,7 @@ import numpy as np
 
 from sglb.losses.base import Floats, Loss, check_positive
 from sglb.losses.links import Link, sigmoid
+from sglb.target import Target
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class Sla(Loss):
         with np.errstate(over="ignore"):  # raw / width may be infinite, where s is flat
             return sigmoid((1.0 - 2.0 * y) * raw / self.width)
 
-    def init(self, y: Floats, weight: Floats | None) -> Floats:
+    def init(self, target: Target) -> Floats:
         """Zero."""
         return np.zeros(1)
 

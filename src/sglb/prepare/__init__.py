@@ -2,13 +2,13 @@
 
 from sglb.prepare.encoded import EncodedRows, encode_rows
 from sglb.prepare.preparation import Prepared, Request, prepare
-from sglb.prepare.rows import TrainingRows, warn_of_repeats
+from sglb.prepare.rows import LabelledRows, warn_of_repeats
 
 __all__ = [
     "EncodedRows",
+    "LabelledRows",
     "Prepared",
     "Request",
-    "TrainingRows",
     "encode_rows",
     "prepare",
     "warn_of_repeats",

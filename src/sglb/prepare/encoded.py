@@ -6,11 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sglb.bins import Bins
-from sglb.categories import Encoder, Encoding, Part, statistic_targets
+from sglb.categories import Encoder, Encoding, Part
 from sglb.frame import Features
 from sglb.prepare.pilot import choose_members, joined_bins, level_mask
-from sglb.prepare.rows import TrainingRows
-from sglb.training_set import TrainingSet, weight_unit
+from sglb.prepare.rows import LabelledRows
+from sglb.target import Target
+from sglb.training_set import TrainingSet
 
 # Columns that are split one level against the others; those of more levels become means of the
 # target. A class: up to 64 levels, and up to what a byte holds where levels have so many rows on
@@ -36,34 +37,28 @@ class EncodedRows(NamedTuple):
         """Return the codes of other rows."""
         return self.encoding.codes(features, self.bins, n_threads)
 
-    def training_set(self, rows: TrainingRows, n_threads: int) -> TrainingSet:
+    def training_set(self, target: Target, n_threads: int) -> TrainingSet:
         """Return what a chain learns from: in each of c copies a row has a c-th of its weight."""
-        target, weight = rows.target, rows.weight
-        if self.n_copies > 1:
-            weight = np.ones(len(target)) if weight is None else weight
-            weight = np.tile(weight / self.n_copies, self.n_copies)
-            target = np.tile(target, self.n_copies)
         return TrainingSet.build(
             self.columns,
             self.bins.n_codes,
-            target,
-            weight,
+            target.copies(self.n_copies),
             n_threads,
             n_copies=self.n_copies,
             is_level=self.is_level,
         )
 
 
-def most_levels(rows: TrainingRows, max_bins: int) -> int:
+def most_levels(target: Target, max_bins: int) -> int:
     """Return up to how many levels a column is split by level."""
-    if rows.classes is None:
+    if target.task == "regression":
         return LEVELS_FOR_NUMBERS
     if max_bins < MANY_LEVELS:
         return max_bins
-    return max(MANY_LEVELS, min(MOST_LEVELS, len(rows.target) // ROWS_PER_LEVEL))
+    return max(MANY_LEVELS, min(MOST_LEVELS, len(target) // ROWS_PER_LEVEL))
 
 
-def encode_rows(rows: TrainingRows, max_bins: int, seed: int, n_threads: int) -> EncodedRows:
+def encode_rows(rows: LabelledRows, max_bins: int, seed: int, n_threads: int) -> EncodedRows:
     """Choose bins, levels, statistics and combinations; return the rows as codes."""
     values = rows.features.values
     if not rows.features.labels:
@@ -73,10 +68,8 @@ def encode_rows(rows: TrainingRows, max_bins: int, seed: int, n_threads: int) ->
         return EncodedRows(bins.encode(values, n_threads), bins, is_level, 1, numeric)
     encoder = Encoder(
         rows.features,
-        statistic_targets(rows.target, None if rows.classes is None else len(rows.classes)),
-        rows.weight,
-        unit=weight_unit(rows.weight),
-        most_levels=most_levels(rows, max_bins),
+        rows.target,
+        most_levels=most_levels(rows.target, max_bins),
         many=min(max_bins, MANY_LEVELS),
         seed=seed,
         n_threads=n_threads,
@@ -88,7 +81,7 @@ def encode_rows(rows: TrainingRows, max_bins: int, seed: int, n_threads: int) ->
         parts.append(Part(codes, bins, False))
     parts += encoder.single()
     if encoder.can_combine():
-        parts += encoder.combined(choose_members(encoder, parts, rows, seed, n_threads))
+        parts += encoder.combined(choose_members(encoder, parts, rows.target, seed, n_threads))
     columns = np.concatenate([part.columns for part in parts])
     return EncodedRows(
         columns, joined_bins(parts), level_mask(parts), encoder.n_copies, encoder.encoding()

@@ -1,5 +1,7 @@
 """Which categorical columns to combine, by what a pilot chain on single columns cannot explain."""
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,13 +11,12 @@ from sglb.categories import Encoder, Part, choose_combinations
 from sglb.chain import Chain
 from sglb.leaves import LeafRule
 from sglb.losses import Loss, get_loss
-from sglb.losses.blocks import take_weight
 from sglb.losses.shapes import user_shape
 from sglb.noise import chain_seed
-from sglb.prepare.rows import TrainingRows
 from sglb.samplers import Plain
 from sglb.shard import Shard
 from sglb.structure import GreedySearch
+from sglb.target import Target
 from sglb.trace import Trace
 from sglb.training_set import TrainingSet
 
@@ -43,18 +44,16 @@ def level_mask(parts: list[Part]) -> NDArray[np.bool_]:
 
 
 def choose_members(
-    encoder: Encoder, parts: list[Part], rows: TrainingRows, seed: int, n_threads: int
+    encoder: Encoder, parts: list[Part], target: Target, seed: int, n_threads: int
 ) -> list[tuple[int, ...]]:
     """Choose the columns to combine by the residuals of a pilot chain on single columns."""
     sampled = encoder.sample_rows(CHOICE_ROWS)
-    weight = take_weight(rows.weight, sampled)
-    target, loss = _pilot_problem(rows, encoder.targets[:, sampled], sampled)
+    target, loss = _pilot_problem(target.take(sampled), encoder.targets[:, sampled])
     bins = joined_bins(parts)
     training_set = TrainingSet.build(
         np.ascontiguousarray(np.concatenate([part.columns[:, sampled] for part in parts])),
         bins.n_codes,
         target,
-        weight,
         n_threads,
         is_level=level_mask(parts),
     )
@@ -66,37 +65,35 @@ def choose_members(
         structure_rows=max(1, len(sampled) // 2),
         n_threads=n_threads,
     )
-    start = loss.init(target, weight)
+    start = loss.init(target)
     trace = Trace(bins, PILOT_DEPTH, start, keep_trees=False)
     pilot = Shard.start(training_set, loss, trace, newton=True, n_threads=n_threads)
     leaves = LeafRule("newton", l2)
     chain = Chain(pilot, Plain(PILOT_RATE), rule, leaves, trace, seed=chain_seed(seed))
     boost(chain, PILOT_STEPS)
     raw = user_shape(chain.rows.raw)
-    residuals = loss.gradient(target, raw).reshape(len(sampled), -1).T
+    residuals = loss.gradient(target.values, raw).reshape(len(sampled), -1).T
     return choose_combinations(
         np.ascontiguousarray(encoder.levels[:, sampled]),
         encoder.n_levels,
         np.ascontiguousarray(residuals),
-        weight,
+        target.weight,
         many=encoder.many,
         unit=encoder.unit,
         n_threads=n_threads,
     )
 
 
-def _pilot_problem(
-    rows: TrainingRows, targets: Floats, sampled: NDArray[np.intp]
-) -> tuple[Floats, Loss]:
+def _pilot_problem(target: Target, targets: Floats) -> tuple[Target, Loss]:
     """Return target and loss of the pilot chain, one for each task whatever the final loss is.
 
     Classes without a statistic of their own are one class.
     """
-    if rows.classes is None:
-        return rows.target[sampled], get_loss("squared")
-    if len(rows.classes) <= 2:
-        return rows.target[sampled], get_loss("logistic")
+    if target.task == "regression":
+        return target, get_loss("squared")
+    if target.task == "binary":
+        return target, get_loss("logistic")
     n_kept = len(targets)
-    target = np.where(targets.any(axis=0), targets.argmax(axis=0), n_kept).astype(np.float64)
-    rest = n_kept < len(rows.classes)
-    return target, get_loss("softmax", n_classes=n_kept + rest)
+    values = np.where(targets.any(axis=0), targets.argmax(axis=0), n_kept).astype(np.float64)
+    rest = n_kept < target.n_classes
+    return replace(target, values=values), get_loss("softmax", n_classes=n_kept + rest)

@@ -7,7 +7,7 @@ import numpy as np
 
 from sglb.losses import Loss
 from sglb.prepare.encoded import EncodedRows, encode_rows
-from sglb.prepare.rows import TrainingRows
+from sglb.prepare.rows import LabelledRows
 from sglb.recipe import Kind, Recipe
 from sglb.settings import resolve
 from sglb.training_set import TrainingSet
@@ -37,12 +37,13 @@ class Prepared:
     data: TrainingSet
 
 
-def prepare(rows: TrainingRows, loss: Loss, request: Request, n_threads: int) -> Prepared:
+def prepare(rows: LabelledRows, loss: Loss, request: Request, n_threads: int) -> Prepared:
     """Resolve the settings and encode the rows."""
-    loss.check_target(rows.target)
-    loss = loss.adapt(rows.target, rows.weight)
-    best = loss.init(rows.target, rows.weight)
-    loss = loss.examine(rows.target, best, check=request.check_gradient)
+    target = rows.target
+    loss.check_target(target)
+    loss = loss.adapt(target)
+    best = loss.init(target)
+    loss = loss.examine(target, best, check=request.check_gradient)
     size, parameters = rows.size(loss, best), request.parameters
     settings = resolve(parameters, loss, size, alone=request.alone)
     encoded = encode_rows(rows, settings.max_bins, settings.seed, n_threads)
@@ -54,8 +55,8 @@ def prepare(rows: TrainingRows, loss: Loss, request: Request, n_threads: int) ->
         encoding=encoded.encoding,
         bins=encoded.bins,
         offset=np.zeros_like(best) if parameters["init"] == "zero" else best,
-        classes=rows.classes,
+        classes=target.classes,
         feature_names=request.feature_names,
-        total_weight=rows.total_weight,
+        total_weight=target.total_weight,
     )
-    return Prepared(recipe, encoded, encoded.training_set(rows, n_threads))
+    return Prepared(recipe, encoded, encoded.training_set(target, n_threads))

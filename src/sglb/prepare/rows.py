@@ -3,7 +3,7 @@
 import math
 import warnings
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +12,11 @@ from sglb import sums
 from sglb.defaults import Size
 from sglb.frame import Features
 from sglb.losses import Loss
-from sglb.losses.blocks import sample_rows, take_weight
+from sglb.losses.blocks import sample_rows
 from sglb.losses.minimisers import quantile, spread
 from sglb.losses.shapes import user_shape
-from sglb.training_set import MOST_REPEATS, weight_unit
+from sglb.target import MOST_REPEATS, Target
 
-Array = NDArray[Any]
 Floats = NDArray[np.float64]
 
 # Standard deviations of a normal between its outer percentiles.
@@ -29,66 +28,52 @@ NEAR = 0.1
 ODDS = (-30.0, -10.0, -3.0, -1.0, -0.3, 0.3, 1.0, 3.0, 10.0, 30.0)
 
 
-class TrainingRows(NamedTuple):
-    """Training rows as read: features, target as numbers, weights, classes behind the numbers."""
+class LabelledRows(NamedTuple):
+    """Rows as read: features and target."""
 
     features: Features
-    target: Floats
-    weight: Floats | None
-    classes: Array | None
-
-    @property
-    def total_weight(self) -> float:
-        """The N of the theory."""
-        return sums.total_weight(len(self.target), self.weight)
-
-    @property
-    def task(self) -> str:
-        """What metrics may be asked for."""
-        if self.classes is None:
-            return "regression"
-        return "binary" if len(self.classes) <= 2 else "multiclass"
+    target: Target
 
     def size(self, loss: Loss, best: Floats) -> Size:
         """Return what the rules for "auto" ask of the data; `best` is the best constant score."""
         size = Size(
             len(self.features),
-            self.total_weight,
-            weight_unit(self.weight),
+            self.target.total_weight,
+            self.target.weight_unit,
             n_columns=len(self.features.is_categorical),
         )
-        chosen = loss.representative_rows(len(self.target))
-        y, weight = self.target[chosen], take_weight(self.weight, chosen)
+        target = self.target.take(loss.representative_rows(len(self.target)))
+        y = target.values
         raw = user_shape(np.repeat(best[:, None], len(y), axis=1))
 
         def mean_square(raw: Floats) -> float:
             with np.errstate(over="ignore"):  # infinity is refused where it matters
-                return loss.n_outputs * _mean_of_outputs(np.square(loss.gradient(y, raw)), weight)
+                return loss.n_outputs * _mean_of_outputs(np.square(loss.gradient(y, raw)), target)
 
         length = 1.0
-        if self.classes is None:
+        if target.task == "regression":
             size = replace(size, square=mean_square(raw))
             # Gradients that grow with the residuals have no width to compare with y's.
             if loss.lipschitz is not None or not loss.proven:
-                length = spread(y, weight)
-                low, high = (quantile(y, weight, level) for level in (0.01, 0.99))
+                length = spread(target)
+                low, high = (quantile(target, level) for level in (0.01, 0.99))
                 size = replace(size, spread=length, tail=max(length, (high - low) / OUTER))
                 if loss.is_residual(y) and size.square > 0.0:
                     near = mean_square(y + NEAR * (raw - y))
                     size = replace(size, flatness=math.sqrt(near / size.square))
         if not loss.convex and loss.independent:
             size = replace(size, depth=self._depth(loss, best))
-        bend = loss.curvature(y, raw, length)
-        return replace(size, curvature=_mean_of_outputs(bend, weight))
+        curvature = loss.curvature(y, raw, length)
+        return replace(size, curvature=_mean_of_outputs(curvature, target))
 
     def _depth(self, loss: Loss, best: Floats) -> float:
         """Return how far below the mean loss at `best` the rows' own optima are, on average.
 
         Each row may choose among constants: quantiles of the target or, for classes, log-odds.
         """
-        chosen = sample_rows(len(self.target))
-        y, weight = self.target[chosen], take_weight(self.weight, chosen)
-        constants = np.quantile(y, np.linspace(0.0, 1.0, 33)) if self.classes is None else ODDS
+        target = self.target.take(sample_rows(len(self.target)))
+        y = target.values
+        constants = ODDS if target.n_classes else np.quantile(y, np.linspace(0.0, 1.0, 33))
         with np.errstate(all="ignore"):
             values = np.stack(
                 [
@@ -97,14 +82,14 @@ class TrainingRows(NamedTuple):
                 ]
             )
             known = np.where(np.isnan(values), np.inf, values)
-            depth = sums.mean(values[0] - known.min(axis=0), weight)
+            depth = target.mean(values[0] - known.min(axis=0))
         return depth if math.isfinite(depth) else 0.0
 
 
-def warn_of_repeats(weight: Floats | None) -> None:
+def warn_of_repeats(weight: Floats) -> None:
     """Warn where weights that may be meant as importance are taken for numbers of equal rows."""
-    mean = 1.0 if weight is None else sums.mean(weight)
-    if weight is None or mean <= MOST_REPEATS:
+    mean = sums.mean(weight) if len(weight) else 1.0
+    if mean <= MOST_REPEATS:
         return
     warnings.warn(
         f"sample_weight has the mean {mean:.6g}: a weight is a number of equal rows, and"
@@ -116,8 +101,9 @@ def warn_of_repeats(weight: Floats | None) -> None:
     )
 
 
-def _mean_of_outputs(values: Floats, weight: Floats | None) -> float:
+def _mean_of_outputs(values: Floats, target: Target) -> float:
     """Return the weighted mean over rows and outputs of values (n_rows,) or (n_rows, n_outputs)."""
-    if weight is not None and values.ndim > 1:
-        weight = np.repeat(weight, values.shape[1])
-    return sums.mean(values, weight)
+    if target.kernel_weight is None:
+        return sums.mean(values)
+    n_outputs = values.size // len(target)
+    return sums.mean(values, np.repeat(target.weight, n_outputs))

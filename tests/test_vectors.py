@@ -10,7 +10,7 @@ import pytest
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning
 
-from sglb.targets import read_labels, read_numbers, read_weight
+from sglb.frame import read_labels, read_numbers, read_weight
 
 NAN = float("nan")
 X3 = np.ones((3, 1))
@@ -146,8 +146,7 @@ def test_bad_weights_are_rejected_with_the_first_row(weight, message):
         read_weight(weight, X3)
 
 
-def test_weights_become_float64_and_none_stays_none():
-    assert read_weight(None, X3) is None
+def test_weights_become_float64_and_rows_without_one_weigh_1():
+    assert read_weight(None, X3).tolist() == [1.0, 1.0, 1.0]
     weight = read_weight(pd.Series([1, 2, 3]), X3)
-    assert weight is not None
     assert weight.dtype == np.float64

@@ -13,7 +13,8 @@ from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from sglb.frame import DATE_ADVICE, keep_objects
+from sglb.frame.arrays import DATE_ADVICE, keep_objects
+from sglb.weights import equal_weights
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -90,10 +91,13 @@ def read_labels(estimator: Any, y: Any, n_rows: int) -> Array:
     return vector
 
 
-def read_weight(weight: Any, values: Any, name: str = "sample_weight") -> Floats | None:
-    """Return the weights of the rows of X as float64: finite, not negative, not all zero."""
+def read_weight(weight: Any, values: Any, name: str = "sample_weight") -> Floats:
+    """Return the weights of the rows of X as float64: finite, not negative, not all zero.
+
+    Without stated weights every row weighs 1.
+    """
     if weight is None:
-        return None
+        return equal_weights(len(values))
     vector = check_array(
         keep_objects(weight, 1),
         ensure_2d=False,

@@ -1,0 +1,129 @@
+"""What a chain learns to predict: losses, metrics and encoders are given a target.
+
+Nothing in it is missing: a row without a stated weight weighs 1, and a target of numbers has no
+classes, which is an empty array.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sglb import sums
+from sglb.weights import Rows, as_weights, kernel_weight, take_weight
+
+Floats = NDArray[np.float64]
+Task = Literal["regression", "binary", "multiclass"]
+
+# Weights with a larger mean are seldom numbers of rows.
+MOST_REPEATS = 50.0
+
+
+@dataclass(frozen=True)
+class Target:
+    """Values, weights and groups of rows, and the classes behind the values.
+
+    Values are numbers or, with classes, indices of `classes`. Weights are multiplicities. Rows of
+    one group belong together, as the documents of a query do; rows without groups are independent.
+    """
+
+    values: Floats  # (n_rows,)
+    weight: Floats  # (n_rows,)
+    groups: NDArray[np.int64]  # (n_rows,), or (0,) without groups
+    classes: NDArray[Any]  # (n_classes,) labels, none for numbers
+    task: Task
+
+    @classmethod
+    def of(
+        cls,
+        values: ArrayLike,
+        weight: ArrayLike | None = None,
+        *,
+        groups: ArrayLike = (),
+        classes: ArrayLike = (),
+    ) -> Self:
+        """Build a target; what is not stated gets its neutral value."""
+        numbers = np.ascontiguousarray(values, dtype=np.float64)
+        labels = np.asarray(classes)
+        return cls(
+            numbers,
+            as_weights(weight, len(numbers)),
+            np.asarray(groups, dtype=np.int64),
+            labels,
+            task_of(len(labels)),
+        )
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes, 0 for numbers."""
+        return len(self.classes)
+
+    @property
+    def kernel_weight(self) -> Floats | None:
+        """Weights as kernels read them: None where every row weighs 1."""
+        return kernel_weight(self.weight)
+
+    @cached_property
+    def total_weight(self) -> float:
+        """Sum of the weights: the N of the theory."""
+        return float(len(self)) if self.kernel_weight is None else sums.total(self.weight)
+
+    @cached_property
+    def weight_unit(self) -> float:
+        """Weight of an ordinary row."""
+        return weight_unit(self.weight)
+
+    def mean(self, values: ArrayLike) -> float:
+        """Return the weighted mean of values (n_rows,), exact but for one rounding."""
+        return sums.mean(values, self.weight)
+
+    def take(self, rows: Rows) -> "Target":
+        """Return some of the rows."""
+        return replace(
+            self,
+            values=self.values[rows],
+            weight=take_weight(self.weight, rows),
+            groups=self.groups[rows] if len(self.groups) else self.groups,
+        )
+
+    def copies(self, n_copies: int) -> "Target":
+        """Return the rows `n_copies` times, one copy after the other, with a share of the weight.
+
+        Copies of a row are in its group.
+        """
+        if n_copies == 1:
+            return self
+        return replace(
+            self,
+            values=np.tile(self.values, n_copies),
+            weight=np.tile(self.weight / n_copies, n_copies),
+            groups=np.tile(self.groups, n_copies),
+        )
+
+
+def task_of(n_classes: int) -> Task:
+    """Return what there is to predict; no classes are numbers."""
+    if not n_classes:
+        return "regression"
+    return "binary" if n_classes <= 2 else "multiclass"
+
+
+def weight_unit(weight: Floats, n_copies: int = 1) -> float:
+    """Return the weight of an ordinary row: the mean weight over its clip to [1, MOST_REPEATS].
+
+    So weights are multiplicities, unit 1, while their mean is within those bounds: a row of weight
+    2 is what two rows are. Whole weights never have a smaller mean, as rows of weight
+    0 are dropped. Below, weights are measured by their mean, so that weights normalised to any sum
+    mean the same; above, a row stands for MOST_REPEATS rows on average. Nowhere does the unit jump.
+    In each of `n_copies` copies of the rows a row has a share of its weight.
+    """
+    if kernel_weight(weight) is None or not len(weight):
+        return 1.0
+    largest = float(weight.max()) or 1.0
+    mean = sums.mean(weight / largest) * largest * n_copies
+    return mean / min(max(mean, 1.0), MOST_REPEATS) / n_copies

@@ -7,7 +7,11 @@ import pytest
 from sklearn.datasets import load_diabetes, make_classification
 
 from sglb import BaseCallback, SGLBClassifier, SGLBRegressor
-from sglb.folds import N_FOLDS, PATIENCE, STRIDE, assign_folds, best_length
+from sglb.boosting import boost
+from sglb.folds import N_FOLDS, PATIENCE, STRIDE, CrossValidation, assign_folds
+from sglb.frame import read_features
+from sglb.losses import get_loss
+from sglb.prepare import LabelledRows, Request, prepare
 from sglb.target import Target
 from sglb.training_set import TrainingSet
 
@@ -26,6 +30,10 @@ class Curve:
         return np.array([self.losses(step + 1) for step in steps])
 
 
+def curve_length(losses, max_steps):
+    return CrossValidation(lambda inside: Curve(losses), np.arange(5)).best_length(max_steps)
+
+
 @pytest.mark.parametrize("n_threads", [1, 3])
 def test_the_length_is_where_the_sum_of_the_folds_is_least(n_threads):
     made = []
@@ -35,12 +43,12 @@ def test_the_length_is_where_the_sum_of_the_folds_is_least(n_threads):
         made.append(Curve(lambda n: (n - 30 - 10 * number) ** 2))  # mean of the bottoms: 50
         return made[-1]
 
-    assert best_length(make_fold, np.arange(10) % N_FOLDS, 1000, n_threads) == 50
+    assert CrossValidation(make_fold, np.arange(10) % N_FOLDS).best_length(1000, n_threads) == 50
     assert {fold.n_run for fold in made} == {50 + PATIENCE}
 
 
 def test_a_curve_that_falls_to_the_end_gives_all_steps():
-    assert best_length(lambda inside: Curve(lambda n: -n), np.arange(5), STRIDE + 3) == STRIDE + 3
+    assert curve_length(lambda n: -n, STRIDE + 3) == STRIDE + 3
 
 
 def rows_of(columns, y, classes=()):
@@ -148,9 +156,9 @@ def test_the_length_is_told_where_progress_is_shown(capfd):
 
 def test_losses_that_are_not_numbers_are_no_reason_for_a_single_tree():
     with pytest.raises(ValueError, match=r"not finite at any step.*state n_estimators"):
-        best_length(lambda inside: Curve(lambda n: np.nan), np.arange(5), 100)
+        curve_length(lambda n: np.nan, 100)
     curve = lambda n: np.nan if n % 2 else abs(n - 40)  # noqa: E731
-    assert best_length(lambda inside: Curve(curve), np.arange(5), 100) == 40
+    assert curve_length(curve, 100) == 40
 
 
 def test_a_users_loss_is_asked_by_one_thread_at_a_time_and_under_the_callers_settings():
@@ -177,3 +185,26 @@ def test_whoever_looks_on_decides_on_the_length():
     seen = SGLBRegressor(**watch).fit(X, Y, eval_set=[(X, Y)])
     assert seen.n_iter_ == 1000
     assert SGLBRegressor(**watch).fit(X, Y, callbacks=[BaseCallback()]).n_iter_ == 1000
+
+
+@pytest.mark.parametrize("n_steps", [7, 30])  # in the middle of the steps taken, and beyond them
+def test_every_row_is_predicted_by_the_chain_that_has_not_seen_it(n_steps):
+    request = Request(
+        "regressor",
+        SGLBRegressor(random_state=1).get_params(),
+        None,
+        alone=True,
+        check_gradient=True,
+    )
+    features = read_features(SGLBRegressor(), X, reset=True)
+    prepared = prepare(LabelledRows(features, Target.of(Y)), get_loss("squared"), request, 1)
+    recipe, data = prepared.recipe, prepared.data
+    validation = recipe.cross_validation(data)
+    validation.run_to(20)
+    raw = validation.out_of_fold(n_steps, 2)
+    assert raw.shape == (1, len(Y))
+    assert validation.n_steps == max(20, n_steps)
+    for number in range(N_FOLDS):
+        inside = validation.fold_of == number
+        trace = boost(recipe.make_chain(data.take(~inside), 1), n_steps)
+        assert trace.predict(X[inside])[0] == pytest.approx(raw[0, inside], rel=1e-6)

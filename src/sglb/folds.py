@@ -1,4 +1,4 @@
-"""Cross-validation of the number of steps.
+"""Cross-validation: the number of steps, and raw scores of rows that a chain has not seen.
 
 The rows are divided into K folds. K chains, each trained without the rows of a fold, take their
 steps together. Their losses on the held-out rows add up to a curve over steps, and the chain on all
@@ -7,7 +7,7 @@ means hardly depend on a fold, and the ordered mean of a row does not contain it
 """
 
 from collections.abc import Callable
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 
 import numpy as np
@@ -58,7 +58,7 @@ def assign_folds(rows: TrainingSet, seed: int) -> NDArray[np.intp]:
 
 
 class Fold:
-    """A chain trained on the rows outside a fold, and its energy on the held-out rows inside."""
+    """A chain trained on the rows outside a fold, and its state at the held-out rows inside."""
 
     def __init__(self, chain: Chain, held_out: TrainingSet) -> None:
         self.chain = chain
@@ -76,41 +76,73 @@ class Fold:
             energies[index] = sums.total(losses, target.weight)
         return energies
 
+    def raw_after(self, n_steps: int) -> Floats:
+        """Return the raw scores of the held-out rows after some of the steps, (n_outputs, rows)."""
+        trace, state = self.chain.trace, self.state
+        if n_steps < len(trace):
+            state = trace.at(n_steps).replay(self.held_out.code_columns, 1)
+        raw: Floats = state[0]
+        return raw
 
-def best_length(
-    make_fold: Callable[[NDArray[np.bool_]], Fold],
-    fold_of: NDArray[np.intp],
-    max_steps: int,
-    n_threads: int = 1,
-) -> int:
-    """Return the number of steps, at most `max_steps`, with the lowest cross-validated loss.
 
-    Each chain runs in a single thread, so that the result does not depend on the number of threads.
-    A step at which the loss of a fold is NaN does not count.
+class CrossValidation:
+    """One chain a fold, trained on the rows outside of it; `fold_of` is the fold of each row.
+
+    The chains take their steps together, each in a single thread, so that nothing depends on the
+    number of threads.
     """
-    folds = [make_fold(fold_of == number) for number in range(N_FOLDS)]
-    best, lowest = 1, np.inf
-    with ThreadPoolExecutor(max(1, min(n_threads, N_FOLDS) - 1)) as pool:
+
+    def __init__(
+        self, make_fold: Callable[[NDArray[np.bool_]], Fold], fold_of: NDArray[np.intp]
+    ) -> None:
+        self.fold_of = fold_of
+        self.folds = [make_fold(fold_of == number) for number in range(N_FOLDS)]
+        self.n_steps = 0
+
+    def best_length(self, max_steps: int, n_threads: int = 1) -> int:
+        """Return the number of steps, at most `max_steps`, with the lowest held-out loss.
+
+        A step at which the loss of a fold is NaN does not count.
+        """
+        best, lowest = 1, np.inf
         for first in range(0, max_steps, STRIDE):
-            steps = range(first, min(first + STRIDE, max_steps))
-            energies = np.array(_run_folds(folds, steps, pool if n_threads > 1 else None))
-            curve = np.array([sums.total(of_folds) for of_folds in energies.T])
+            end = min(first + STRIDE, max_steps)
+            curve = self.run_to(end, n_threads)
             index = int(np.argmin(np.where(np.isnan(curve), np.inf, curve)))
             if curve[index] < lowest:
                 best, lowest = first + index + 1, float(curve[index])
-            if steps[-1] + 1 - best >= PATIENCE:
+            if end - best >= PATIENCE:
                 break
-    if not np.isfinite(lowest):
-        raise ValueError(
-            "the loss of the held-out rows is not finite at any step, so that cross-validation"
-            " cannot choose the number of trees; state n_estimators"
-        )
-    return best
+        if not np.isfinite(lowest):
+            raise ValueError(
+                "the loss of the held-out rows is not finite at any step, so that cross-validation"
+                " cannot choose the number of trees; state n_estimators"
+            )
+        return best
+
+    def run_to(self, n_steps: int, n_threads: int = 1) -> Floats:
+        """Take steps up to number `n_steps`; return the held-out loss of all rows after each."""
+        steps = range(self.n_steps, max(n_steps, self.n_steps))
+        energies = np.array(_run_folds(self.folds, steps, n_threads))
+        self.n_steps = steps.stop
+        return np.array([sums.total(of_folds) for of_folds in energies.T])
+
+    def out_of_fold(self, n_steps: int, n_threads: int = 1) -> Floats:
+        """Return raw scores of every row by the chain that was not trained on it after `n_steps`
+        steps, (n_outputs, n_rows).
+        """
+        self.run_to(n_steps, n_threads)
+        parts = [fold.raw_after(n_steps) for fold in self.folds]
+        raw = np.empty((len(parts[0]), len(self.fold_of)))
+        for number, part in enumerate(parts):
+            raw[:, self.fold_of == number] = part
+        return raw
 
 
-def _run_folds(folds: list[Fold], steps: range, pool: Executor | None) -> list[Floats]:
+def _run_folds(folds: list[Fold], steps: range, n_threads: int) -> list[Floats]:
     """Run all folds; threads inherit the caller's context, such as np.errstate."""
-    if pool is None:
+    if n_threads == 1:
         return [fold.run(steps) for fold in folds]
-    futures = [pool.submit(copy_context().run, fold.run, steps) for fold in folds[1:]]
-    return [folds[0].run(steps), *(future.result() for future in futures)]
+    with ThreadPoolExecutor(min(n_threads, len(folds)) - 1) as pool:
+        futures = [pool.submit(copy_context().run, fold.run, steps) for fold in folds[1:]]
+        return [folds[0].run(steps), *(future.result() for future in futures)]

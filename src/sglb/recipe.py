@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sglb.bins import Bins
 from sglb.categories import Encoding
 from sglb.chain import Chain
+from sglb.folds import CrossValidation, Fold, assign_folds
 from sglb.losses import Loss
 from sglb.settings import Settings
 from sglb.shard import Shard
@@ -72,3 +73,12 @@ class Recipe:
         )
         rows = Shard.start(data, loss, trace, newton=newton, n_threads=n_threads)
         return Chain(rows, settings.sampler, rule, settings.leaves, trace, seed=settings.seed)
+
+    def cross_validation(self, data: TrainingSet) -> CrossValidation:
+        """Return chains on all rows but those of a fold each; none has taken a step."""
+
+        def make_fold(inside: NDArray[np.bool_]) -> Fold:
+            chain = self.make_chain(data.take(~np.tile(inside, data.n_copies)), 1)
+            return Fold(chain, data.first_copy().take(inside))
+
+        return CrossValidation(make_fold, assign_folds(data, self.settings.seed))

@@ -30,7 +30,6 @@ from sglb.estimators.constructor import check_names
 from sglb.estimators.evaluation import EvalSets, StatedSet, check_watched, list_sets
 from sglb.estimators.fitted import FittedChain
 from sglb.estimators.residuals import residual_variance
-from sglb.folds import Fold, assign_folds, best_length
 from sglb.frame import read_features, read_weight
 from sglb.losses import Loss
 from sglb.metrics import MetricSpec, get_metrics
@@ -177,15 +176,12 @@ class ChainEstimator(FittedChain):
         if not settings.search_length:
             return settings.n_steps
 
-        def make_fold(inside: NDArray[np.bool_]) -> Fold:
-            chain = recipe.make_chain(data.take(~np.tile(inside, data.n_copies)), 1)
-            return Fold(chain, data.first_copy().take(inside))
-
         if self.verbose:
             say(f"cross-validation of the number of trees, at most {settings.n_steps:,}")
-        folds = assign_folds(data, settings.seed)
         row_wise = recipe.loss is not None and recipe.loss.row_wise
-        n_steps = best_length(make_fold, folds, settings.n_steps, threads if row_wise else 1)
+        n_steps = recipe.cross_validation(data).best_length(
+            settings.n_steps, threads if row_wise else 1
+        )
         if self.verbose:
             say(f"{n_steps:,} trees are best")
         return n_steps

@@ -35,7 +35,7 @@ FLOORS = [
     {"training_set"},
     {"bins", "bundles", "categories", "transition"},
     {"datasets", "elementary", "frame", "labels", "layouts", "noise", "sums", "tables", "targets"},
-    {"_core", "columns", "errors", "files"},
+    {"_core", "columns", "distributions", "errors", "files"},
 ]
 
 # Doors between rooms of one floor, one way only.
@@ -307,7 +307,7 @@ LAST_BITS = {
     "math": {"exp", "expm1", "hypot", "log", "log1p", "pow", "tanh"},
 }
 # Rooms whose numbers neither reach a model file nor choose a model.
-SHOWN_ONLY = {"cli", "experiments", "integrations", "plots", "uncertainty"}
+SHOWN_ONLY = {"cli", "distributions", "experiments", "integrations", "plots", "uncertainty"}
 # Counts and prefixes of whole numbers, which are exact.
 WHOLE = {
     ("categories", "np.cumsum"),

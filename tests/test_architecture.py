@@ -33,10 +33,10 @@ FLOORS = [
     {"losses", "samplers", "structure"},
     {"totals"},
     {"training_set"},
-    {"bins", "bundles", "categories", "transition"},
+    {"bins", "bundles", "categories", "conformal", "likelihood", "transition"},
     {"datasets", "elementary", "frame", "labels", "layouts", "noise", "tables", "target"},
     {"sums"},
-    {"_core", "columns", "errors", "files", "weights"},
+    {"_core", "columns", "diagnostics", "distributions", "errors", "files", "weights"},
 ]
 
 # Doors between rooms of one floor, one way only.
@@ -307,7 +307,9 @@ LAST_BITS = {
     "math": {"exp", "expm1", "hypot", "log", "log1p", "pow", "tanh"},
 }
 # Rooms whose numbers neither reach a model file nor choose a model.
-SHOWN_ONLY = {"cli", "experiments", "integrations", "plots", "uncertainty"}
+SHOWN_ONLY = {
+    "cli", "diagnostics", "distributions", "experiments", "integrations", "plots", "uncertainty",
+}  # fmt: skip
 # Counts and prefixes of whole numbers, which are exact.
 WHOLE = {
     ("categories", "np.cumsum"),

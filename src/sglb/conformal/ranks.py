@@ -1,0 +1,143 @@
+"""The quantile that makes a set valid for finite samples, and the intervals it leads to.
+
+Among n + 1 scores, those of n calibration rows and of a new row, the new score has each rank with
+equal probability. So it is at most the k-th smallest of the others, k = ceil((n + 1) coverage),
+with a probability of at least k / (n + 1) >= coverage; without ties it is k / (n + 1). If k > n no
+finite bound is valid.
+"""
+
+import math
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sglb import sums
+
+Floats = NDArray[np.float64]
+
+# Products such as (n + 1) * coverage are whole numbers but for rounding.
+ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """Intervals of rows and what is promised of them.
+
+    bounds       (n_rows, 2), infinite where there are too few calibration rows
+    coverage     probability that was asked for
+    guarantee    probability that is proven, on average over rows and calibration samples
+    n_rows       calibration rows
+    """
+
+    bounds: Floats
+    coverage: float
+    guarantee: float
+    n_rows: int
+
+    @property
+    def mean_width(self) -> float:
+        """Mean of upper - lower bound; NaN without rows."""
+        if not len(self.bounds):
+            return math.nan
+        width = self.bounds[:, 1] - self.bounds[:, 0]
+        return sums.mean(width) if np.isfinite(width).all() else math.inf
+
+    def __len__(self) -> int:
+        return len(self.bounds)
+
+
+def check_coverage(coverage: float) -> None:
+    """Reject a coverage outside (0, 1)."""
+    if not 0.0 < coverage < 1.0:
+        raise ValueError(f"coverage must be in (0, 1), got {coverage!r}")
+
+
+def rank(n_rows: int, coverage: float) -> int:
+    """Return k = ceil((n_rows + 1) coverage)."""
+    exact = (n_rows + 1) * coverage
+    return math.ceil(exact * (1.0 - ROUNDING))
+
+
+def rows_needed(coverage: float) -> int:
+    """Return the least number of calibration rows with finite intervals: n >= c / (1 - c)."""
+    check_coverage(coverage)
+    n_rows = math.floor(coverage / (1.0 - coverage))
+    while rank(n_rows, coverage) > n_rows:
+        n_rows += 1
+    return n_rows
+
+
+def warn_too_few(n_rows: int, coverage: float, what: str, stacklevel: int) -> None:
+    """Warn that n_rows rows leave `what` without a finite bound."""
+    warnings.warn(
+        f"{n_rows} calibration rows are too few for a coverage of {coverage:g}, which needs"
+        f" {rows_needed(coverage)}: {what}",
+        UserWarning,
+        stacklevel=stacklevel + 1,
+    )
+
+
+def read_rows(n_rows: int | None = None, **arrays: ArrayLike) -> list[Floats]:
+    """Return vectors of one length without NaN or infinity; names are those of the parameters."""
+    vectors = []
+    for name, values in arrays.items():
+        vector = np.asarray(values, dtype=np.float64)
+        if vector.ndim != 1 or (n_rows is not None and len(vector) != n_rows):
+            expected = "(n_rows,)" if n_rows is None else f"({n_rows},)"
+            raise ValueError(f"{name} must have shape {expected}, not {vector.shape}")
+        require(name, vector, np.isfinite(vector), "finite")
+        vectors.append(vector)
+        n_rows = len(vector)
+    return vectors
+
+
+def require(name: str, values: NDArray[Any], valid: NDArray[np.bool_], domain: str) -> None:
+    """Raise ValueError at the first row that is not valid."""
+    if not valid.all():
+        row = int(np.argmin(valid))
+        raise ValueError(f"{name} must be {domain}; row {row} is {values[row]}")
+
+
+class Scores:
+    """Sorted scores of calibration rows, with weights or without.
+
+    Weights are for new rows whose features have another law than the calibration rows: w(x) is
+    proportional to the ratio of the densities of new and calibration features, and known. The
+    bound of a new row of weight v is then the least score s with
+    sum of the weights up to s >= coverage * (sum of all weights + v) (Tibshirani, Barber, Candes
+    and Ramdas, 2019); weights of 1 give the k-th smallest score. They are not repetitions of rows.
+    """
+
+    def __init__(self, scores: Floats, weight: ArrayLike | None) -> None:
+        order = np.argsort(scores, kind="stable")
+        self.scores = scores[order]
+        self.weight: Floats | None = None
+        if weight is not None:
+            (weights,) = read_rows(len(scores), weight=weight)
+            require("weight", weights, weights >= 0.0, "at least 0")
+            self.weight = weights[order]
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    def bound(self, coverage: float, weight: ArrayLike | None, n_rows: int) -> Floats:
+        """Return the bound of the scores of n_rows new rows, infinite where rows are too few."""
+        check_coverage(coverage)
+        if (weight is None) != (self.weight is None):
+            raise ValueError(
+                "weight must be stated for calibration rows and for new rows, or for neither"
+            )
+        padded = np.append(self.scores, np.inf)
+        if weight is None or self.weight is None:
+            index = min(rank(len(self), coverage) - 1, len(self))
+            return np.full(n_rows, padded[index])
+        (new,) = read_rows(n_rows, weight=weight)
+        require("weight", new, new >= 0.0, "at least 0")
+        running = sums.running(self.weight)
+        total = running[-1] if len(running) else 0.0
+        target = coverage * (total + new) * (1.0 - ROUNDING)
+        bound = padded[np.searchsorted(running, target, side="left")]
+        return np.where(total + new > 0.0, bound, np.inf)

@@ -22,7 +22,9 @@ REPOSITORY = Path(__file__).parent.parent
 FLOORS = [
     {"cli", "experiments", "integrations", "plots"},
     {"estimators"},
-    {"archive", "posterior", "prepare"},
+    {"archive"},
+    {"outcomes"},
+    {"posterior", "prepare"},
     {"model"},
     {"recipe"},
     {"boosting", "defaults", "folds", "settings", "uncertainty"},

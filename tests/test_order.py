@@ -10,12 +10,11 @@ import pytest
 
 from sglb import SGLBClassifier, SGLBRegressor, _core
 from sglb.categories import choose_combinations
-from sglb.frame import read_features
 from sglb.losses import LOSSES, get_loss
 from sglb.losses.constants import best_constant
 from sglb.losses.minimisers import class_weights, quantile, spread
 from sglb.metrics import METRICS
-from sglb.prepare import LabelledRows
+from sglb.prepare.rows import size_of
 from sglb.target import Target, weight_unit
 from sglb.totals import Totals
 from sglb.training_set import TrainingSet
@@ -75,10 +74,9 @@ def test_widths_and_what_auto_goes_by_are_the_same_bits(name, weight):
     classes = () if loss.task == "regression" else np.arange(4)
 
     def facts(order):
-        reordered = loss.adapt(Target.of(y[order], taken(weight, order)))
-        features = read_features(SGLBRegressor(), X[order], reset=True)
-        rows = LabelledRows(features, Target.of(y[order], taken(weight, order), classes=classes))
-        size = rows.size(reordered, reordered.init(Target.of(y[order], taken(weight, order))))
+        target = Target.of(y[order], taken(weight, order), classes=classes)
+        reordered = loss.adapt(target)
+        size = size_of(target, X.shape[1], reordered, reordered.init(target))
         return [*reordered.parameters().values(), *vars(size).values()]
 
     assert_order_does_not_matter(facts)

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sglb import sums
 from sglb.elementary import log, log1p
+from sglb.weights import as_weights
 
 Floats = NDArray[np.float64]
 
@@ -72,7 +73,7 @@ def fit_student(
     squares = np.square(r)
     positive = np.abs(r[r != 0.0])
     floor = LEAST_SHARE * float(np.median(positive))
-    n_rows = sums.total_weight(len(r), w)
+    n_rows = sums.total(w)
     fits: dict[int, ResidualFit] = {}
 
     def fit(index: int) -> ResidualFit:
@@ -94,7 +95,7 @@ def fit_student(
 
 def _standardise(
     residual: ArrayLike, scale: ArrayLike, weight: ArrayLike | None
-) -> tuple[Floats, Floats | None]:
+) -> tuple[Floats, Floats]:
     """Return residual / scale and weights of rows that count; reject what is not valid."""
     residual = np.asarray(residual, dtype=np.float64)
     if residual.ndim != 1:
@@ -103,11 +104,9 @@ def _standardise(
     _require("residual", residual, np.isfinite(residual), "finite")
     _require("scale", scales, np.isfinite(scales) & (scales > 0.0), "positive and finite")
     r = residual / scales
-    weights = None
-    if weight is not None:
-        weights = np.broadcast_to(np.asarray(weight, dtype=np.float64), residual.shape)
-        valid = np.isfinite(weights) & (weights >= 0.0)
-        _require("weight", weights, valid, "finite and at least 0")
+    weights = as_weights(weight, len(r))
+    _require("weight", weights, np.isfinite(weights) & (weights >= 0.0), "finite and at least 0")
+    if not weights.all():
         r, weights = r[weights > 0.0], weights[weights > 0.0]
     if not r.any():
         raise ValueError("residuals are zero in every row, so that they have no scale")
@@ -120,9 +119,7 @@ def _require(name: str, values: Floats, valid: NDArray[np.bool_], domain: str) -
         raise ValueError(f"{name} must be {domain}; row {row} is {values[row]}")
 
 
-def _fit_scale(
-    squares: Floats, weight: Floats | None, inverse_df: float, floor: float
-) -> ResidualFit:
+def _fit_scale(squares: Floats, weight: Floats, inverse_df: float, floor: float) -> ResidualFit:
     """Return the fit of highest likelihood at 1 / df.
 
     The normal has a closed form. Otherwise factor^2 is the mean of the squares with weights
@@ -136,7 +133,7 @@ def _fit_scale(
     least = floor * floor
     for _ in range(MAX_ITERATIONS):
         u = 1.0 / (1.0 + squares * (inverse_df / square))
-        share = u if weight is None else u * weight
+        share = u * weight
         previous, square = square, max(sums.total(squares, share) / sums.total(share), least)
         if abs(square - previous) <= PRECISION * square:
             break

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +10,9 @@ from numpy.typing import NDArray
 from sglb.layouts import KnownLayout
 from sglb.recipe import Recipe
 from sglb.trace import States, Trace
+
+if TYPE_CHECKING:
+    from sglb.outcomes import OutcomeModel
 
 Scores = dict[str, dict[str, list[float]]]  # evaluation set -> metric -> one value a step
 
@@ -18,7 +22,8 @@ class Model:
     """A recipe and the trace of the chain that it made.
 
     `residual_variance` is the weighted mean squared residual of the training rows, None where the
-    prediction is not a mean.
+    prediction is not a mean. `outcomes` is how y is distributed about its predictions, where fit
+    was asked to learn it.
     """
 
     recipe: Recipe
@@ -27,6 +32,7 @@ class Model:
     best_iteration: int | None = None
     best_score: float | None = None
     evals_result: Scores = field(default_factory=dict)
+    outcomes: "OutcomeModel | None" = None
 
     @cached_property
     def final(self) -> States:

@@ -30,11 +30,13 @@ from sglb.estimators.constructor import check_names
 from sglb.estimators.evaluation import EvalSets, StatedSet, check_watched, list_sets
 from sglb.estimators.fitted import FittedChain
 from sglb.estimators.residuals import residual_variance
+from sglb.folds import CrossValidation
 from sglb.frame import read_features, read_weight
 from sglb.losses import Loss
 from sglb.metrics import MetricSpec, get_metrics
 from sglb.model import Model
-from sglb.prepare import EncodedRows, LabelledRows, Request, prepare, warn_of_repeats
+from sglb.outcomes import OutcomeModel, learn_outcomes
+from sglb.prepare import EncodedRows, LabelledRows, Prepared, Request, prepare, warn_of_repeats
 from sglb.recipe import Kind, Recipe
 from sglb.samplers import Annealed
 from sglb.settings import check_parameters, n_threads
@@ -55,6 +57,7 @@ class ChainEstimator(FittedChain):
     random_strength: str | float
     init: str
     categorical_features: Any
+    uncertainty: bool
     early_stopping_rounds: int | None
     verbose: int
 
@@ -114,7 +117,7 @@ class ChainEstimator(FittedChain):
         prepared = prepare(rows, self._choose_loss(rows.target.classes), request, threads)
         del rows  # they may be a copy of the table
         recipe, data = prepared.recipe, prepared.data
-        n_steps = self._length(recipe, data, threads)
+        n_steps, validation = self._length(recipe, data, threads)
         chain = recipe.make_chain(data, threads)
         history = History(evaluation_sets(sets, prepared.encoded, threads), metrics, threads)
         trace = self._run(chain, recipe, n_steps, history, listed_callbacks)
@@ -123,7 +126,10 @@ class ChainEstimator(FittedChain):
             trace = trace.at(best_iteration)
         variance = residual_variance(chain, trace)
         scores = best_iteration, best_score, history.result
-        return self._adopt(Model(recipe, trace, variance, *scores))
+        outcomes = None
+        if self.uncertainty:
+            outcomes = self._learn_outcomes(prepared, validation, len(trace), threads)
+        return self._adopt(Model(recipe, trace, variance, *scores, outcomes))
 
     def _read_rows(self, X: Any, y: Any, sample_weight: Any) -> LabelledRows:
         """Read the training rows; a row of weight zero is not there."""
@@ -170,21 +176,35 @@ class ChainEstimator(FittedChain):
             sets.append(LabelledRows(features, target))
         return sets
 
-    def _length(self, recipe: Recipe, data: TrainingSet, threads: int) -> int:
-        """Return the number of steps to take: as stated, or by cross-validation."""
+    def _length(
+        self, recipe: Recipe, data: TrainingSet, threads: int
+    ) -> tuple[int, CrossValidation | None]:
+        """Return the number of steps to take, as stated or by a cross-validation."""
         settings = recipe.settings
         if not settings.search_length:
-            return settings.n_steps
+            return settings.n_steps, None
 
         if self.verbose:
             say(f"cross-validation of the number of trees, at most {settings.n_steps:,}")
         row_wise = recipe.loss is not None and recipe.loss.row_wise
-        n_steps = recipe.cross_validation(data).best_length(
-            settings.n_steps, threads if row_wise else 1
-        )
+        validation = recipe.cross_validation(data)
+        n_steps = validation.best_length(settings.n_steps, threads if row_wise else 1)
         if self.verbose:
             say(f"{n_steps:,} trees are best")
-        return n_steps
+        return n_steps, validation
+
+    def _learn_outcomes(
+        self, prepared: Prepared, validation: CrossValidation | None, n_steps: int, threads: int
+    ) -> OutcomeModel | None:
+        """Learn how outcomes are distributed about predictions, by rows out of fold."""
+        recipe, data, loss = prepared.recipe, prepared.data, prepared.recipe.loss
+        if loss is None or loss.law is None:
+            return None
+        if self.verbose:
+            say("five more chains, to learn from rows that a chain has not seen")
+        validation = validation or recipe.cross_validation(data)
+        raw = validation.out_of_fold(n_steps, threads)
+        return learn_outcomes(recipe, loss, data, raw, threads)
 
     def _run(
         self,

@@ -106,6 +106,7 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
         init: str = "mean",
         categorical_features: Any = "from_dtype",
         class_weight: Mapping[Any, float] | str | None = None,
+        uncertainty: bool = False,
         early_stopping_rounds: int | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,

@@ -3,13 +3,16 @@
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 from sklearn.base import RegressorMixin
 
+from sglb.distributions import Distribution
 from sglb.estimators.base import Array, ChainEstimator, Floats
 from sglb.estimators.constructor import keep
-from sglb.estimators.fitted import in_shape
+from sglb.estimators.fitted import in_shape, raw_of
 from sglb.frame import read_numbers
 from sglb.losses import LOSSES, Loss, get_loss
+from sglb.model import Model
 from sglb.samplers import Sampler
 from sglb.target import Target
 from sglb.uncertainty import Uncertainty, of_means, of_moments
@@ -50,6 +53,7 @@ class SGLBRegressor(RegressorMixin, ChainEstimator):  # type: ignore[misc]
         l2_regularization: float | str = "auto",
         init: str = "mean",
         categorical_features: Any = "from_dtype",
+        uncertainty: bool = False,
         early_stopping_rounds: int | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -78,9 +82,39 @@ class SGLBRegressor(RegressorMixin, ChainEstimator):  # type: ignore[misc]
     def _predict_from(self, raw: Floats) -> Floats:
         return raw if self.loss_ is None else self.loss_.link(raw)
 
-    def predict(self, X: Any) -> Floats:
-        """Return the prediction of each row."""
-        return self._predictions(X)
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """Return the prediction of each row; with `return_std` also the standard deviation of y.
+
+        That is the deviation of an outcome about its prediction, and needs uncertainty=True.
+        """
+        if not return_std:
+            return self._predictions(X)
+        return self._predictions(X), self.predict_distribution(X).std
+
+    def predict_distribution(self, X: Any) -> Distribution:
+        """Return the distribution of y in each row: mean, std, ppf, cdf, logpdf, sample, crps.
+
+        Learned from rows that a chain had not seen, so that it covers the error of the prediction
+        as well as the noise of y. Needs uncertainty=True at fit and a loss that a law goes with:
+        "squared" (Student's, with a scale for each row), "poisson".
+        """
+        model = self._fitted()
+        outcomes = model.outcomes
+        if outcomes is None:
+            raise ValueError(reason_without_outcomes(model))
+        log_scale = np.zeros(1)
+        if outcomes.scale is not None:
+            scale = outcomes.scale.final
+            log_scale = self._compute(X, lambda values, n: (raw_of(scale, values, n),))[0]
+        return outcomes.distribution(self._predictions(X), log_scale)
+
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> Floats:
+        """Return an interval of y in each row, (n_rows, 2), that holds it with this probability."""
+        return self.predict_distribution(X).interval(coverage)
+
+    def predict_quantiles(self, X: Any, levels: Any) -> Floats:
+        """Return quantiles of y in each row, (n_rows, n_levels); they never cross."""
+        return self.predict_distribution(X).quantiles(levels)
 
     def staged_predict(self, X: Any) -> Iterator[Floats]:
         """Yield the predictions of the chain after each step."""
@@ -108,3 +142,19 @@ class SGLBRegressor(RegressorMixin, ChainEstimator):  # type: ignore[misc]
             X, lambda values, threads: states.moments(values, name, parameter, threads)
         )
         return of_moments(in_shape(mean), in_shape(knowledge), noise_variance)
+
+
+def reason_without_outcomes(model: Model) -> str:
+    """Return why a model does not know how y is distributed, and what to do."""
+    loss = model.recipe.loss
+    if loss is None or loss.law is None:
+        name = "of your own" if loss is None else repr(loss.name)
+        laws = ", ".join(repr(known) for known, kind in LOSSES.items() if kind.law is not None)
+        return (
+            f"no distribution of y goes with the loss {name}, so that there is no interval;"
+            f" losses that have one: {laws}"
+        )
+    return (
+        "this model does not know how y is distributed about its predictions: fit it with"
+        " uncertainty=True, which takes about five more chains"
+    )

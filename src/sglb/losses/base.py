@@ -44,6 +44,8 @@ class Loss(ABC):
         one_output_per_class   whether the constructor needs the number of classes
         predicts_mean          in regression: whether the prediction estimates the mean of y, so
                                that the variance of the residuals is that of the noise
+        law                    in regression: distribution of y that goes with the loss, by its
+                               name in `distributions`; None if there is none
         starts_at_zero         whether `init` is 0 for all targets and weights
         default_learning_rate  the meaning of learning_rate="auto"; None: by the size of the data
     """
@@ -57,6 +59,7 @@ class Loss(ABC):
     row_wise: bool = True
     one_output_per_class: bool = False
     predicts_mean: bool = False
+    law: str | None = None
     starts_at_zero: bool = False
     default_learning_rate: float | None = None
 

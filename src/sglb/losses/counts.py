@@ -31,6 +31,7 @@ class Poisson(Loss):
 
     name = "poisson"
     predicts_mean = True
+    law = "poisson"
     limit: ClassVar[float] = 30.0
 
     def check_target(self, target: Target) -> None:

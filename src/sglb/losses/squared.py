@@ -24,6 +24,7 @@ class Squared(Loss):
 
     name = "squared"
     predicts_mean = True
+    law = "student"
 
     @property
     def smoothness(self) -> float:

@@ -1,15 +1,17 @@
 """Table and target in, recipe and rows of codes out: what a chain starts from."""
 
 from sglb.prepare.encoded import EncodedRows, encode_rows
-from sglb.prepare.preparation import Prepared, Request, prepare
+from sglb.prepare.preparation import Prepared, Problem, Request, pose, prepare
 from sglb.prepare.rows import LabelledRows, warn_of_repeats
 
 __all__ = [
     "EncodedRows",
     "LabelledRows",
     "Prepared",
+    "Problem",
     "Request",
     "encode_rows",
+    "pose",
     "prepare",
     "warn_of_repeats",
 ]

@@ -1,15 +1,17 @@
 """From training rows to a recipe, and to the codes that its chain runs on."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sglb.losses import Loss
 from sglb.prepare.encoded import EncodedRows, encode_rows
-from sglb.prepare.rows import LabelledRows
+from sglb.prepare.rows import LabelledRows, size_of
 from sglb.recipe import Kind, Recipe
-from sglb.settings import resolve
+from sglb.settings import Settings, resolve
+from sglb.target import Target
 from sglb.training_set import TrainingSet
 
 
@@ -37,24 +39,39 @@ class Prepared:
     data: TrainingSet
 
 
-def prepare(rows: LabelledRows, loss: Loss, request: Request, n_threads: int) -> Prepared:
-    """Resolve the settings and encode the rows."""
-    target = rows.target
+class Problem(NamedTuple):
+    """A loss that knows its target, the best constant to start from, and settings for both."""
+
+    loss: Loss
+    start: NDArray[np.float64]
+    settings: Settings
+
+
+def pose(target: Target, n_columns: int, loss: Loss, request: Request) -> Problem:
+    """Fit a loss to a target of rows with `n_columns` columns, and resolve the settings."""
     loss.check_target(target)
     loss = loss.adapt(target)
     best = loss.init(target)
     loss = loss.examine(target, best, check=request.check_gradient)
-    size, parameters = rows.size(loss, best), request.parameters
+    size, parameters = size_of(target, n_columns, loss, best), request.parameters
     settings = resolve(parameters, loss, size, alone=request.alone)
+    start = np.zeros_like(best) if parameters["init"] == "zero" else best
+    return Problem(loss, start, settings)
+
+
+def prepare(rows: LabelledRows, loss: Loss, request: Request, n_threads: int) -> Prepared:
+    """Resolve the settings and encode the rows."""
+    target, n_columns = rows.target, len(rows.features.is_categorical)
+    loss, start, settings = pose(target, n_columns, loss, request)
     encoded = encode_rows(rows, settings.max_bins, settings.seed, n_threads)
     recipe = Recipe(
         kind=request.kind,
-        parameters=parameters,
+        parameters=request.parameters,
         settings=settings,
         loss=loss,
         encoding=encoded.encoding,
         bins=encoded.bins,
-        offset=np.zeros_like(best) if parameters["init"] == "zero" else best,
+        offset=start,
         classes=target.classes,
         feature_names=request.feature_names,
         total_weight=target.total_weight,

@@ -34,56 +34,53 @@ class LabelledRows(NamedTuple):
     features: Features
     target: Target
 
-    def size(self, loss: Loss, best: Floats) -> Size:
-        """Return what the rules for "auto" ask of the data; `best` is the best constant score."""
-        size = Size(
-            len(self.features),
-            self.target.total_weight,
-            self.target.weight_unit,
-            n_columns=len(self.features.is_categorical),
+
+def size_of(target: Target, n_columns: int, loss: Loss, best: Floats) -> Size:
+    """Return what the rules for "auto" ask of the data; `best` is the best constant score."""
+    size = Size(len(target), target.total_weight, target.weight_unit, n_columns=n_columns)
+    if not loss.convex and loss.independent:
+        size = replace(size, depth=_depth(target, loss, best))
+    target = target.take(loss.representative_rows(len(target)))
+    y = target.values
+    raw = user_shape(np.repeat(best[:, None], len(y), axis=1))
+
+    def mean_square(raw: Floats) -> float:
+        with np.errstate(over="ignore"):  # infinity is refused where it matters
+            return loss.n_outputs * _mean_of_outputs(np.square(loss.gradient(y, raw)), target)
+
+    length = 1.0
+    if target.task == "regression":
+        size = replace(size, square=mean_square(raw))
+        # Gradients that grow with the residuals have no width to compare with y's.
+        if loss.lipschitz is not None or not loss.proven:
+            length = spread(target)
+            low, high = (quantile(target, level) for level in (0.01, 0.99))
+            size = replace(size, spread=length, tail=max(length, (high - low) / OUTER))
+            if loss.is_residual(y) and size.square > 0.0:
+                near = mean_square(y + NEAR * (raw - y))
+                size = replace(size, flatness=math.sqrt(near / size.square))
+    curvature = loss.curvature(y, raw, length)
+    return replace(size, curvature=_mean_of_outputs(curvature, target))
+
+
+def _depth(target: Target, loss: Loss, best: Floats) -> float:
+    """Return how far below the mean loss at `best` the rows' own optima are, on average.
+
+    Each row may choose among constants: quantiles of the target or, for classes, log-odds.
+    """
+    target = target.take(sample_rows(len(target)))
+    y = target.values
+    constants = ODDS if target.n_classes else np.quantile(y, np.linspace(0.0, 1.0, 33))
+    with np.errstate(all="ignore"):
+        values = np.stack(
+            [
+                loss.loss(y, user_shape(np.repeat(row[:, None], len(y), axis=1)))
+                for row in (best, *(np.full_like(best, constant) for constant in constants))
+            ]
         )
-        target = self.target.take(loss.representative_rows(len(self.target)))
-        y = target.values
-        raw = user_shape(np.repeat(best[:, None], len(y), axis=1))
-
-        def mean_square(raw: Floats) -> float:
-            with np.errstate(over="ignore"):  # infinity is refused where it matters
-                return loss.n_outputs * _mean_of_outputs(np.square(loss.gradient(y, raw)), target)
-
-        length = 1.0
-        if target.task == "regression":
-            size = replace(size, square=mean_square(raw))
-            # Gradients that grow with the residuals have no width to compare with y's.
-            if loss.lipschitz is not None or not loss.proven:
-                length = spread(target)
-                low, high = (quantile(target, level) for level in (0.01, 0.99))
-                size = replace(size, spread=length, tail=max(length, (high - low) / OUTER))
-                if loss.is_residual(y) and size.square > 0.0:
-                    near = mean_square(y + NEAR * (raw - y))
-                    size = replace(size, flatness=math.sqrt(near / size.square))
-        if not loss.convex and loss.independent:
-            size = replace(size, depth=self._depth(loss, best))
-        curvature = loss.curvature(y, raw, length)
-        return replace(size, curvature=_mean_of_outputs(curvature, target))
-
-    def _depth(self, loss: Loss, best: Floats) -> float:
-        """Return how far below the mean loss at `best` the rows' own optima are, on average.
-
-        Each row may choose among constants: quantiles of the target or, for classes, log-odds.
-        """
-        target = self.target.take(sample_rows(len(self.target)))
-        y = target.values
-        constants = ODDS if target.n_classes else np.quantile(y, np.linspace(0.0, 1.0, 33))
-        with np.errstate(all="ignore"):
-            values = np.stack(
-                [
-                    loss.loss(y, user_shape(np.repeat(row[:, None], len(y), axis=1)))
-                    for row in (best, *(np.full_like(best, constant) for constant in constants))
-                ]
-            )
-            known = np.where(np.isnan(values), np.inf, values)
-            depth = target.mean(values[0] - known.min(axis=0))
-        return depth if math.isfinite(depth) else 0.0
+        known = np.where(np.isnan(values), np.inf, values)
+        depth = target.mean(values[0] - known.min(axis=0))
+    return depth if math.isfinite(depth) else 0.0
 
 
 def warn_of_repeats(weight: Floats) -> None:

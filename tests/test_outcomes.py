@@ -1,0 +1,115 @@
+"""Distributions of outcomes: learned out of fold, calibrated, in any unit."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sglb import SGLBRegressor
+from sglb.outcomes.log_scale import LIMIT, LogScale
+
+N = 3000
+FAST = {"n_estimators": 100, "random_state": 0, "max_depth": 4}
+
+
+def noisy(n_rows=N, seed=0):
+    """y = sin(3 a) + noise whose deviation, .1 to 1.1, depends on b."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1.0, 1.0, (n_rows, 3))
+    deviation = 0.1 + 0.5 * (1.0 + X[:, 1])
+    return X, np.sin(3.0 * X[:, 0]) + deviation * rng.normal(size=n_rows), deviation
+
+
+@pytest.fixture(scope="module")
+def model():
+    X, y, _ = noisy()
+    return SGLBRegressor(uncertainty=True, **FAST).fit(X, y)
+
+
+def test_the_prediction_is_that_of_a_fit_without_uncertainty(model):
+    X, y, _ = noisy()
+    plain = SGLBRegressor(**FAST).fit(X, y)
+    assert (model.predict(X) == plain.predict(X)).all()
+    prediction, deviation = model.predict(X, return_std=True)
+    assert (prediction == plain.predict(X)).all()
+    assert (deviation == model.predict_distribution(X).std).all()
+
+
+def test_intervals_hold_new_rows_as_often_as_they_say_at_every_scale(model):
+    X, y, deviation = noisy(20_000, seed=1)
+    interval = model.predict_interval(X, coverage=0.9)
+    inside = (interval[:, 0] <= y) & (y <= interval[:, 1])
+    # A binomial share of 4,000 rows is off by .015 with probability .002.
+    assert abs(inside.mean() - 0.9) < 0.02
+    for rows in np.array_split(np.argsort(deviation), 5):
+        assert 0.85 < inside[rows].mean() < 0.95
+    width = interval[:, 1] - interval[:, 0]
+    assert np.corrcoef(width, deviation)[0, 1] > 0.9
+
+
+def test_quantiles_do_not_cross_and_match_the_distribution(model):
+    X, _, _ = noisy(200, seed=2)
+    quantiles = model.predict_quantiles(X, [0.1, 0.5, 0.9])
+    assert quantiles.shape == (200, 3)
+    assert (np.diff(quantiles, axis=1) > 0.0).all()
+    np.testing.assert_allclose(
+        model.predict_distribution(X).cdf(quantiles.T), np.tile([[0.1], [0.5], [0.9]], 200)
+    )
+
+
+@pytest.mark.parametrize("factor", [1e-6, 1e6])
+def test_the_unit_of_y_does_not_matter(model, factor):
+    X, y, _ = noisy()
+    other = SGLBRegressor(uncertainty=True, **FAST).fit(X, factor * y)
+    np.testing.assert_allclose(
+        other.predict_interval(X[:50]), factor * model.predict_interval(X[:50]), rtol=1e-6
+    )
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_any_number_of_threads_gives_the_same_bits(model, n_jobs):
+    X, y, _ = noisy()
+    other = SGLBRegressor(uncertainty=True, n_jobs=n_jobs, **FAST).fit(X, y)
+    assert (other.predict_interval(X) == model.predict_interval(X)).all()
+
+
+def test_rows_that_are_predicted_exactly_have_narrow_intervals_and_no_error():
+    X = np.arange(200.0)[:, None]
+    model = SGLBRegressor(uncertainty=True, **FAST).fit(X, np.full(200, 7.0))
+    interval = model.predict_interval(X)
+    assert np.isfinite(interval).all()
+    assert (np.abs(interval - 7.0) < 1e-3).all()
+
+
+def test_categories_weights_and_counts():
+    rng = np.random.default_rng(3)
+    town = rng.integers(0, 300, 2000)
+    frame = pd.DataFrame(
+        {"town": pd.Categorical([f"t{t}" for t in town]), "x": rng.normal(size=2000)}
+    )
+    weight = rng.uniform(0.5, 2.0, 2000)
+    y = rng.poisson(np.exp(0.3 * frame["x"] + 0.002 * town))
+    numbers = SGLBRegressor(uncertainty=True, **FAST).fit(frame, y, weight)
+    assert (np.diff(numbers.predict_interval(frame), axis=1) > 0.0).all()
+    counts = SGLBRegressor(loss="poisson", uncertainty=True, **FAST).fit(frame, y, weight)
+    distribution = counts.predict_distribution(frame)
+    assert distribution.discrete
+    np.testing.assert_allclose(distribution.mean, counts.predict(frame))
+
+
+def test_a_model_without_uncertainty_says_what_to_pass():
+    X, y, _ = noisy(100)
+    model = SGLBRegressor(**FAST).fit(X, y)
+    with pytest.raises(ValueError, match="fit it with uncertainty=True"):
+        model.predict_interval(X)
+    robust = SGLBRegressor(loss="cauchy", uncertainty=True, **FAST).fit(X, y)
+    with pytest.raises(ValueError, match="no distribution of y goes with the loss 'cauchy'"):
+        robust.predict_interval(X)
+
+
+def test_the_gradient_of_a_log_scale_is_that_of_its_loss():
+    loss, r = LogScale(), np.array([0.0, 0.3, 2.0])
+    for z in (-0.5 * LIMIT - 1.0, -1.0, 0.0, 3.0):
+        raw, step = np.full(3, z), 1e-6
+        slope = (loss.loss(r, raw + step) - loss.loss(r, raw - step)) / (2.0 * step)
+        np.testing.assert_allclose(loss.gradient(r, raw), slope, rtol=1e-5, atol=1e-6)
+    assert np.isfinite(loss.loss(r, np.full(3, -1e6))).all()

@@ -63,6 +63,11 @@ class Softmax(Loss):
         """log(sum over k of exp(z_k)) - z_y."""
         return cross_entropy(y, raw)
 
+    def hessian_parts(self, y: Floats, raw: Floats) -> tuple[Floats, Floats]:
+        """diag(p) - p p'."""
+        p = self.link(raw)
+        return p, p
+
     def init(self, y: Floats, weight: Floats | None) -> Floats:
         """Log of the classes' shares of the weight."""
         weights = class_weights(y, weight, self.n_classes)

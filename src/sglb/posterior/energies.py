@@ -1,0 +1,178 @@
+"""What a posterior exp(-energy / T) times its prior is made of: sums of gradients over leaves.
+
+    energy of a state f = sum over rows of w_i L(f_i, y_i)       `LossEnergy`, the loss itself
+                        ~ const + sum of w_i d_i' H_i d_i / 2    `QuadraticEnergy`, the loss to
+                                                  second order in d = f - f*, f* being a centre
+
+The state of M draws is (n_outputs, n_rows, M). Sums over rows do not depend on the order of the
+rows: each summand is rounded to a whole multiple of a unit, so that the sums are exact in doubles.
+"""
+
+import math
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sglb import _core, sums
+from sglb.losses import Loss
+from sglb.losses.shapes import user_shape
+from sglb.training_set import weight_unit
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int32]
+
+
+class Energy(Protocol):
+    """Any energy of a state that is a sum over rows."""
+
+    n_outputs: int
+    n_rows: int
+    weight: Floats | None  # (n_rows,), in units of an ordinary row; None for 1 each
+
+    @property
+    def curvature(self) -> float:
+        """Bound of the second derivatives of a row's loss."""
+        ...
+
+    def leaf_gradients(
+        self, state: Floats, largest: Floats, leaf: Ints, n_leaves: int, n_threads: int
+    ) -> Floats:
+        """Return the sums of weighted gradients by leaf, (n_leaves, n_outputs, M).
+
+        `largest` (M,) is the largest |state| of each draw.
+        """
+        ...
+
+
+class QuadraticEnergy:
+    """Half of sum w_i d_i' H_i d_i, H_i = diag(a_i) - b_i b_i' with a = `diagonal`, b = `factor`.
+
+    Both are (n_outputs, n_rows) and not weighted; b is 0 if None. A row's weight is its
+    multiplicity.
+    """
+
+    def __init__(
+        self, diagonal: Floats, factor: Floats | None = None, weight: Floats | None = None
+    ) -> None:
+        self.n_outputs, self.n_rows = diagonal.shape
+        self.weight = weight
+        for array in (diagonal, factor):
+            if array is not None and not np.isfinite(array).all():
+                row = int(np.argmin(np.isfinite(array).all(axis=0)))
+                raise ValueError(f"the curvature of the loss is not finite in row {row}")
+        ones = np.ones(self.n_rows) if weight is None else weight
+        self._diagonal = np.ascontiguousarray(ones * diagonal)
+        self._factor = None if factor is None else np.ascontiguousarray(np.sqrt(ones) * factor)
+        b = np.zeros_like(diagonal) if factor is None else np.abs(factor)
+        # Row k of H has the absolute sum |a_k - b_k^2| + |b_k| sum of the other |b_l|, which bounds
+        # its eigenvalues (Gershgorin); and |(H d)_k| is at most |a_k| + |b_k| sum of |b_l| times
+        # the largest |d|.
+        across = b * b.sum(axis=0)
+        self._curvature = float((np.abs(diagonal - b * b) + across - b * b).max(initial=0.0))
+        self._bound = sums.total((ones * (np.abs(diagonal) + across)).max(axis=0, initial=0.0))
+
+    @classmethod
+    def at(
+        cls, loss: Loss, y: Floats, raw: Floats, weight: Floats | None = None, n_copies: int = 1
+    ) -> "QuadraticEnergy":
+        """Expand the loss at raw scores (n_outputs, n_rows).
+
+        A negative second derivative, which only losses that are not convex have, counts as 0: the
+        law that the expansion stands for must exist.
+        """
+        diagonal, factor = loss.hessian_parts(y, user_shape(raw))
+        return cls(
+            np.maximum(np.atleast_2d(diagonal.T), 0.0),
+            None if factor is None else np.atleast_2d(factor.T),
+            multiplicities(weight, n_copies),
+        )
+
+    @property
+    def curvature(self) -> float:
+        """Bound of the eigenvalues of all H_i."""
+        return self._curvature
+
+    def leaf_gradients(
+        self, state: Floats, largest: Floats, leaf: Ints, n_leaves: int, n_threads: int
+    ) -> Floats:
+        """Return the sums of w_i H_i d_i by leaf, (n_leaves, n_outputs, M)."""
+        found = np.empty((n_leaves, self.n_outputs, state.shape[2]))
+        magic = rounding_magic(self._bound * largest)
+        _core.sum_curvature(state, self._diagonal, self._factor, leaf, magic, found, n_threads)
+        return found
+
+
+class LossEnergy:
+    """Sum of w_i L(offset_i + f_i, y_i); `offset` is (n_outputs,) or (n_outputs, n_rows)."""
+
+    def __init__(
+        self,
+        loss: Loss,
+        y: Floats,
+        offset: ArrayLike = 0.0,
+        weight: Floats | None = None,
+        n_copies: int = 1,
+    ) -> None:
+        if not loss.independent:
+            raise ValueError(
+                f"loss '{loss.name}' of a row depends on other rows, which have no place beside"
+                " those of other draws"
+            )
+        self.n_outputs, self.n_rows = loss.n_outputs, len(y)
+        self.loss = loss
+        self.weight = multiplicities(weight, n_copies)
+        start = np.asarray(offset, dtype=np.float64)
+        start = start[:, None] if start.ndim == 1 else start
+        self._offset = np.broadcast_to(start, (self.n_outputs, self.n_rows))[:, :, None]
+        self._total_weight = sums.total_weight(self.n_rows, self.weight)
+        self._y = y
+        self._y_of_draws = np.empty(0)
+
+    @property
+    def curvature(self) -> float:
+        """Bound of the second derivative of the loss."""
+        if self.loss.smoothness is None:
+            raise ValueError(
+                f"the second derivative of loss '{self.loss.name}' has no bound: state a"
+                " learning_rate"
+            )
+        return self.loss.smoothness
+
+    def leaf_gradients(
+        self, state: Floats, largest: Floats, leaf: Ints, n_leaves: int, n_threads: int
+    ) -> Floats:
+        """Return the sums of w_i dL/df_i by leaf, (n_leaves, n_outputs, M)."""
+        n_draws = state.shape[2]
+        if len(self._y_of_draws) != self.n_rows * n_draws:
+            self._y_of_draws = np.repeat(self._y, n_draws)
+        raw, gradient = self._offset + state, np.empty_like(state)
+        rows = self.n_outputs, -1  # each draw of a row is a row
+        self.loss.fill(self._y_of_draws, raw.reshape(rows), gradient.reshape(rows), None, n_threads)
+        steepest = np.maximum(
+            gradient.max(axis=(0, 1), initial=0.0), -gradient.min(axis=(0, 1), initial=0.0)
+        )
+        found = np.empty((n_leaves, self.n_outputs, n_draws))
+        magic = rounding_magic(self._total_weight * steepest)
+        _core.sum_gradient(gradient, self.weight, leaf, magic, found, n_threads)
+        return found
+
+
+def multiplicities(weight: Floats | None, n_copies: int = 1) -> Floats | None:
+    """Return weights in units of an ordinary row, as the leaves of a chain count them."""
+    return None if weight is None else weight / weight_unit(weight, n_copies)
+
+
+def rounding_magic(bound: Floats) -> Floats:
+    """Return 1.5 * 2^52 units (M,), where sums of |summands| are at most `bound` (M,).
+
+    The unit is the power of two for which 2^50 units <= bound < 2^51 units, so that all partial
+    sums of up to 2^51 summands, each half a unit off, stay below 2^53 units and are exact. A leaf
+    of n rows has a sum that is at most n 2^-51 bound off; its mean is off by less than 2^-51 times
+    the number of all rows times the largest gradient, 5e-10 of it for a million rows, where the
+    noise of a leaf is at least 1e-3.
+    """
+    if not math.isfinite(float(bound.max(initial=0.0))):
+        raise OverflowError("the draws are not finite any more: lower the learning rate")
+    _, exponent = np.frexp(bound)
+    return np.where(bound > 0.0, np.ldexp(1.5, exponent + 1), 0.0)

@@ -8,7 +8,6 @@ The state of M draws is (n_outputs, n_rows, M). Sums over rows do not depend on 
 rows: each summand is rounded to a whole multiple of a unit, so that the sums are exact in doubles.
 """
 
-import math
 from typing import Protocol
 
 import numpy as np
@@ -98,7 +97,7 @@ class QuadraticEnergy:
     ) -> Floats:
         """Return the sums of w_i H_i d_i by leaf, (n_leaves, n_outputs, M)."""
         found = np.empty((n_leaves, self.n_outputs, state.shape[2]))
-        magic = rounding_magic(self._bound * largest)
+        magic = rounding_magic(self._bound, largest)
         _core.sum_curvature(state, self._diagonal, self._factor, leaf, magic, found, n_threads)
         return found
 
@@ -153,7 +152,7 @@ class LossEnergy:
             gradient.max(axis=(0, 1), initial=0.0), -gradient.min(axis=(0, 1), initial=0.0)
         )
         found = np.empty((n_leaves, self.n_outputs, n_draws))
-        magic = rounding_magic(self._total_weight * steepest)
+        magic = rounding_magic(self._total_weight, steepest)
         _core.sum_gradient(gradient, self.weight, leaf, magic, found, n_threads)
         return found
 
@@ -163,16 +162,17 @@ def multiplicities(weight: Floats | None, n_copies: int = 1) -> Floats | None:
     return None if weight is None else weight / weight_unit(weight, n_copies)
 
 
-def rounding_magic(bound: Floats) -> Floats:
-    """Return 1.5 * 2^52 units (M,), where sums of |summands| are at most `bound` (M,).
+def rounding_magic(total: float, largest: Floats) -> Floats:
+    """Return 1.5 * 2^52 units (M,), where |summands| add up to at most total * largest (M,).
 
-    The unit is the power of two for which 2^50 units <= bound < 2^51 units, so that all partial
-    sums of up to 2^51 summands, each half a unit off, stay below 2^53 units and are exact. A leaf
-    of n rows has a sum that is at most n 2^-51 bound off; its mean is off by less than 2^-51 times
-    the number of all rows times the largest gradient, 5e-10 of it for a million rows, where the
-    noise of a leaf is at least 1e-3.
+    The unit is the power of two for which that bound lies in [2^50, 2^51) units, so that all
+    partial sums, each summand half a unit off at most, stay below 2^53 units and are exact. The sum
+    of a leaf of n rows is off by at most n 2^-51 times the bound, its mean by 2^-51 times the
+    number of all rows times the largest gradient: 5e-10 of it for a million rows, where the noise
+    of a leaf is at least 1e-3.
     """
-    if not math.isfinite(float(bound.max(initial=0.0))):
-        raise OverflowError("the draws are not finite any more: lower the learning rate")
+    if not total * float(largest.max(initial=0.0)) < 2.0**1000:  # nor NaN
+        raise OverflowError("the draws are too large for sums over rows")
+    bound = total * largest
     _, exponent = np.frexp(bound)
     return np.where(bound > 0.0, np.ldexp(1.5, exponent + 1), 0.0)

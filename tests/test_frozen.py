@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import reference_posterior as reference
 from law import leaf_of
-from problems import generators, make_trace, seeds, steps
+from problems import generators, make_splits, make_trace, seeds, steps
 from sglb import _core
 from sglb.errors import ChainDiverged
 from sglb.losses import Logistic, Poisson, Softmax, Squared
@@ -25,6 +25,7 @@ from sglb.posterior import (
     sample,
 )
 from sglb.posterior.energies import multiplicities, rounding_magic
+from sglb.structure import Structure
 
 THREADS = (1, 2, 3, 8)
 
@@ -120,6 +121,16 @@ def test_the_leaves_of_trees_are_those_of_the_definition():
             assert np.array_equal(whole[t], expected)
             assert np.array_equal(trees.leaf(t), expected)
         assert np.array_equal(trees.leaves(700, 1900), whole[:, 700:1900])
+
+
+@pytest.mark.parametrize("depth", [0, 1, 8, 9, 16])
+def test_the_leaves_of_deep_trees_are_those_of_the_definition(depth):
+    rng = np.random.default_rng(depth)
+    structure = Structure(*make_splits(rng, [7, 7, 7], depth))
+    columns = rng.integers(0, 7, (3, 1300)).astype(np.uint8)
+    found = np.empty((2, 1300), dtype=np.int32)
+    _core.tree_leaves(columns, [structure, structure], 0, found, 1)
+    assert (found == leaf_of(structure, columns)).all()
 
 
 def test_arguments_that_make_no_sense_are_rejected():
@@ -261,37 +272,48 @@ def test_trees_are_partitions_like_any_other():
 # Bits.
 
 
+def chain_values(energy, partitions, n_steps, n_draws=16, n_threads=1):
+    """Leaf values of a chain in double precision, which `sample` rounds to single."""
+    prior = Prior(partitions, energy.weight)
+    sampler = Sampling(0.5).sampler(energy, prior)
+    chain = FrozenChain(energy, prior, sampler, 0, n_draws, n_threads=n_threads)
+    for _ in range(n_steps):
+        chain.step()
+    return chain.leaf_values()
+
+
 @pytest.mark.parametrize("kind", ["quadratic", "full"])
 @pytest.mark.parametrize("n_outputs", [1, 3])
-def test_draws_do_not_depend_on_threads(kind, n_outputs):
+@pytest.mark.parametrize("n_draws", [5, 16])
+def test_draws_do_not_depend_on_threads(kind, n_outputs, n_draws):
     case = problem(n_rows=5000, n_outputs=n_outputs)
-    energy, sampling = getattr(case, kind), Sampling(n_steps=10)
-    drawn = [
-        sample(energy, case.partitions, sampling, 20, n_threads=n_threads) for n_threads in THREADS
-    ]
-    for other in drawn[1:]:
-        assert np.array_equal(other.values, drawn[0].values)
+    energy = getattr(case, kind)
+    expected = chain_values(energy, case.partitions, 10, n_draws)
+    for n_threads in THREADS[1:]:
+        values = chain_values(energy, case.partitions, 10, n_draws, n_threads)
+        assert np.array_equal(values, expected)
 
 
+@pytest.mark.parametrize("kind", ["quadratic", "full"])
 @pytest.mark.parametrize("n_outputs", [1, 3])
-def test_draws_do_not_depend_on_the_order_of_the_rows(n_outputs):
+def test_draws_do_not_depend_on_the_order_of_the_rows(kind, n_outputs):
     case = problem(n_rows=700, n_outputs=n_outputs)
     order = np.random.default_rng(2).permutation(700)
     shuffled = StoredPartitions(case.leaves[:, order], case.n_leaves)
-    energies = {
-        "quadratic": lambda y, raw, w: QuadraticEnergy.at(case.loss, y, raw, w),
-        "full": lambda y, raw, w: LossEnergy(case.loss, y, raw, w),
-    }
-    for kind, energy in energies.items():
-        there = energy(case.y[order], np.ascontiguousarray(case.raw[:, order]), case.weight[order])
-        drawn = sample(getattr(case, kind), case.partitions, Sampling(n_steps=30), 5)
-        again = sample(there, shuffled, Sampling(n_steps=30), 5)
-        assert np.array_equal(drawn.values, again.values)
+    make = QuadraticEnergy.at if kind == "quadratic" else LossEnergy
+    raw = np.ascontiguousarray(case.raw[:, order])
+    energy = make(case.loss, case.y[order], raw, case.weight[order])
+    expected = chain_values(getattr(case, kind), case.partitions, 30)
+    assert np.array_equal(chain_values(energy, shuffled, 30), expected)
 
 
 @pytest.mark.parametrize("kind", ["quadratic", "full"])
 def test_a_draw_does_not_depend_on_how_many_there_are(kind):
     case = problem(n_outputs=2)
+    values = chain_values(getattr(case, kind), case.partitions, 30)
+    assert np.array_equal(
+        chain_values(getattr(case, kind), case.partitions, 30, 5), values[:, :, :5]
+    )
     many = sample(getattr(case, kind), case.partitions, Sampling(n_steps=30), 40)
     for n_draws in (1, 5, 16, 20):
         few = sample(getattr(case, kind), case.partitions, Sampling(n_steps=30), n_draws)

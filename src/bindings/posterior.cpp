@@ -75,7 +75,6 @@ void py_draw_normals(const Draws& draws, uint32_t role, uint32_t first_draw, Arr
                  length(out, 1), length(out, 2), out.data());
 }
 
-// Rows first .. first + n of all columns, a tile at a time.
 void py_tree_leaves(In<uint8_t, 2> columns, const std::vector<StructureObject*>& structures,
                     int64_t first_row, Array<int32_t, 2> leaves, int n_threads) {
     const int64_t n_rows = length(columns, 1), n = length(leaves, 1);
@@ -85,16 +84,11 @@ void py_tree_leaves(In<uint8_t, 2> columns, const std::vector<StructureObject*>&
     for (const StructureObject* structure : structures)
         structure->check_features(length(columns, 0));
     nb::gil_scoped_release release;
-    constexpr int64_t tile = 512;
     parallel_rows(n, n_threads, [&](int64_t begin, int64_t end) {
-        uint16_t index[tile];
-        for (int64_t at = begin; at < end; at += tile)
-            for (size_t t = 0; t < structures.size(); ++t) {
-                const int64_t count = std::min(tile, end - at);
-                leaf_indices(columns.data() + first_row + at, n_rows, structures[t]->splits,
-                             structures[t]->depth, count, index);
-                std::copy_n(index, count, leaves.data() + static_cast<int64_t>(t) * n + at);
-            }
+        for (size_t t = 0; t < structures.size(); ++t)
+            leaf_indices(columns.data() + first_row + begin, n_rows, structures[t]->splits,
+                         structures[t]->depth, end - begin,
+                         leaves.data() + static_cast<int64_t>(t) * n + begin);
     });
 }
 

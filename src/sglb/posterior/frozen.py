@@ -25,6 +25,7 @@ from sglb.posterior.prior import Prior
 from sglb.samplers import Langevin
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int32]
 
 # Draws that share their partitions. Kernels hold sixteen doubles in a few registers and read a
 # row's leaf once for all of them; the state of 20,000 rows, 2.5 MB, stays in a cache. More draws
@@ -83,19 +84,19 @@ class FrozenChain:
         variance = sampler.temperature / (sampler.shrink_rate * prior.n_partitions)
         prior.draw(variance, self.first_draw, self._values, self.seed)
         for k in range(prior.n_partitions):
-            self._advance(k, self._values[prior.of(k)], 1.0)
+            self._advance(prior.partitions.leaf(k), self._values[prior.of(k)], 1.0)
 
     def step(self) -> int:
         """Take one step with all draws, and return the number of its partition."""
         move, prior, step = self.sampler.move(self.n_steps), self.prior, self.n_steps
         k = self._choose(step)
-        leaves = prior.of(k)
+        leaf, leaves = prior.partitions.leaf(k), prior.of(k)
         cover = prior.cover[leaves, None, None]
-        gradient = self._gradient(k)
+        gradient = self._leaf_gradients(leaf, len(cover))
         xi = np.empty_like(gradient)
         _core.draw_normals(_core.Draws(self.seed, step), int(Role.DRAW), self.first_draw, xi)
         values = -move.learning_rate * (gradient / cover + move.noise / np.sqrt(cover) * xi)
-        self._advance(k, values, move.shrink)
+        self._advance(leaf, values, move.shrink)
         self._keep(leaves, values, move.shrink)
         self.n_steps = step + 1
         return k
@@ -113,8 +114,7 @@ class FrozenChain:
         _core.words(self.seed, step, int(Role.PARTITION), 0, self.first_draw // BATCH, words)
         return int(words[0, 0]) * self.prior.n_partitions >> 32
 
-    def _gradient(self, k: int) -> Floats:
-        leaf, n_leaves = self.prior.partitions.leaf(k), int(self.prior.partitions.n_leaves[k])
+    def _leaf_gradients(self, leaf: Ints, n_leaves: int) -> Floats:
         try:
             return self.energy.leaf_gradients(
                 self.state, self.largest, leaf, n_leaves, self.n_threads
@@ -122,8 +122,7 @@ class FrozenChain:
         except OverflowError as error:
             raise ChainDiverged(self.n_steps) from error
 
-    def _advance(self, k: int, values: Floats, shrink: float) -> None:
-        leaf = self.prior.partitions.leaf(k)
+    def _advance(self, leaf: Ints, values: Floats, shrink: float) -> None:
         _core.advance_draws(leaf, values, shrink, self.state, self.largest, self.n_threads)
 
     def _keep(self, leaves: slice, values: Floats, shrink: float) -> None:

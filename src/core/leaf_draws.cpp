@@ -27,6 +27,8 @@ struct Pass {
 // one number at a time.
 using Floats4 = float __attribute__((vector_size(16)));
 using Floats16 = float __attribute__((vector_size(64)));
+using Doubles4 = double __attribute__((vector_size(32)));
+using Doubles16 = double __attribute__((vector_size(128)));
 
 template <class Lanes>
 SGLB_INLINE Lanes load(const float* from) {
@@ -35,6 +37,17 @@ SGLB_INLINE Lanes load(const float* from) {
     return lanes;
 }
 
+// row += sum, lane by lane.
+template <class Wide, class Lanes>
+SGLB_INLINE void add_wide(const Lanes& sum, double* row) {
+    Wide wide;
+    std::memcpy(&wide, row, sizeof wide);
+    wide += __builtin_convertvector(sum, Wide);
+    std::memcpy(row, &wide, sizeof wide);
+}
+SGLB_INLINE void add_to(const Floats4& sum, double* row) { add_wide<Doubles4>(sum, row); }
+SGLB_INLINE void add_to(const Floats16& sum, double* row) { add_wide<Doubles16>(sum, row); }
+
 // As many draws of a row as N vectors have lanes; `values` and `row` begin at the first of them.
 template <class Lanes, int N>
 SGLB_INLINE void add_some(const float* values, const int64_t* leaves, int64_t n, double* row) {
@@ -42,8 +55,7 @@ SGLB_INLINE void add_some(const float* values, const int64_t* leaves, int64_t n,
     Lanes sum[N] = {};
     for (int64_t t = 0; t < n; ++t)
         for (int v = 0; v < N; ++v) sum[v] += load<Lanes>(values + leaves[t] + v * width);
-    for (int v = 0; v < N; ++v)
-        for (int d = 0; d < width; ++d) row[v * width + d] += static_cast<double>(sum[v][d]);
+    for (int v = 0; v < N; ++v) add_to(sum[v], row + v * width);
 }
 
 SGLB_INLINE void add_one(const float* values, const int64_t* leaves, int64_t n, double* row) {
@@ -65,6 +77,8 @@ SGLB_KERNEL void add_group(const LeafDraws& draws, const Pass& pass, int64_t k, 
         const float* values = draws.values;
         int64_t d = 0;
         for (; d + 64 <= m; d += 64) add_some<Floats16, 4>(values + d, at, n, row + d);
+        // Several vectors at a time hide the time an addition takes.
+        for (; d + 32 <= m; d += 32) add_some<Floats16, 2>(values + d, at, n, row + d);
         for (; d + 16 <= m; d += 16) add_some<Floats16, 1>(values + d, at, n, row + d);
         for (; d + 4 <= m; d += 4) add_some<Floats4, 1>(values + d, at, n, row + d);
         for (; d < m; ++d) add_one(values + d, at, n, row + d);

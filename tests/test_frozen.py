@@ -14,15 +14,15 @@ from sglb import _core
 from sglb.errors import ChainDiverged
 from sglb.losses import Logistic, Poisson, Softmax, Squared
 from sglb.posterior import (
+    DrawPlan,
     FrozenChain,
     LeafDraws,
+    LeafPrior,
     LossEnergy,
-    Prior,
     QuadraticEnergy,
-    Sampling,
     StoredPartitions,
     TreePartitions,
-    sample,
+    draw_posterior,
 )
 from sglb.posterior.energies import multiplicities, rounding_magic
 from sglb.structure import Structure
@@ -203,8 +203,8 @@ def twin_gradient(case, kind):
 def test_a_chain_equals_its_twin(kind, n_outputs, first_draw, n_draws):
     case = problem(n_outputs=n_outputs)
     energy = getattr(case, kind)
-    prior = Prior(case.partitions, energy.weight)
-    sampler = Sampling(0.7, temperature=1.3, learning_rate=0.6).sampler(energy, prior)
+    prior = LeafPrior(case.partitions, energy.weight)
+    sampler = DrawPlan(0.7, temperature=1.3, learning_rate=0.6).sampler(energy, prior)
     chain = FrozenChain(energy, prior, sampler, first_draw, n_draws, seed=9)
     twin = reference.Chain(
         case.leaves,
@@ -228,9 +228,9 @@ def test_a_chain_equals_its_twin(kind, n_outputs, first_draw, n_draws):
 def test_the_state_of_a_row_is_the_sum_of_the_values_of_its_leaves(kind, n_steps):
     case = problem(n_outputs=2)
     energy = getattr(case, kind)
-    prior = Prior(case.partitions, energy.weight)
+    prior = LeafPrior(case.partitions, energy.weight)
     # gamma eps is about 0.1, so that 400 steps shrink the first values beyond one change of unit.
-    chain = FrozenChain(energy, prior, Sampling(0.2).sampler(energy, prior), seed=4)
+    chain = FrozenChain(energy, prior, DrawPlan(0.2).sampler(energy, prior), seed=4)
     for _ in range(n_steps):
         chain.step()
     values = chain.leaf_values()
@@ -241,12 +241,12 @@ def test_the_state_of_a_row_is_the_sum_of_the_values_of_its_leaves(kind, n_steps
 
 def test_predictions_at_the_training_rows_are_the_states_of_the_chains():
     case = problem(n_outputs=2)
-    sampling = Sampling(0.2, n_steps=30)
-    draws = sample(case.quadratic, case.partitions, sampling, 20, seed=4)
-    prior = Prior(case.partitions, case.quadratic.weight)
+    plan = DrawPlan(0.2, n_steps=30)
+    draws = draw_posterior(case.quadratic, case.partitions, plan, 20, seed=4)
+    prior = LeafPrior(case.partitions, case.quadratic.weight)
     states = []
     for first, n in ((0, 16), (16, 4)):
-        sampler = sampling.sampler(case.quadratic, prior)
+        sampler = plan.sampler(case.quadratic, prior)
         chain = FrozenChain(case.quadratic, prior, sampler, first, n, seed=4)
         for _ in range(30):
             chain.step()
@@ -262,7 +262,7 @@ def test_trees_are_partitions_like_any_other():
     trees = TreePartitions(trace, columns)
     stored = StoredPartitions(trees.leaves(0, 500), trees.n_leaves)
     energy = QuadraticEnergy(rng.random((1, 500)))
-    drawn = [sample(energy, p, Sampling(n_steps=20), 5) for p in (trees, stored)]
+    drawn = [draw_posterior(energy, p, DrawPlan(n_steps=20), 5) for p in (trees, stored)]
     assert np.array_equal(drawn[0].values, drawn[1].values)
     other = np.ascontiguousarray(columns[:, ::-1])
     backwards = drawn[0].predict(TreePartitions(trace, other))
@@ -273,9 +273,9 @@ def test_trees_are_partitions_like_any_other():
 
 
 def chain_values(energy, partitions, n_steps, n_draws=16, n_threads=1):
-    """Leaf values of a chain in double precision, which `sample` rounds to single."""
-    prior = Prior(partitions, energy.weight)
-    sampler = Sampling(0.5).sampler(energy, prior)
+    """Leaf values of a chain in double precision, which `draw_posterior` rounds to single."""
+    prior = LeafPrior(partitions, energy.weight)
+    sampler = DrawPlan(0.5).sampler(energy, prior)
     chain = FrozenChain(energy, prior, sampler, 0, n_draws, n_threads=n_threads)
     for _ in range(n_steps):
         chain.step()
@@ -314,9 +314,9 @@ def test_a_draw_does_not_depend_on_how_many_there_are(kind):
     assert np.array_equal(
         chain_values(getattr(case, kind), case.partitions, 30, 5), values[:, :, :5]
     )
-    many = sample(getattr(case, kind), case.partitions, Sampling(n_steps=30), 40)
+    many = draw_posterior(getattr(case, kind), case.partitions, DrawPlan(n_steps=30), 40)
     for n_draws in (1, 5, 16, 20):
-        few = sample(getattr(case, kind), case.partitions, Sampling(n_steps=30), n_draws)
+        few = draw_posterior(getattr(case, kind), case.partitions, DrawPlan(n_steps=30), n_draws)
         assert np.array_equal(few.values, many.values[:, :, :n_draws])
 
 
@@ -326,16 +326,16 @@ def test_a_row_of_whole_weight_is_that_many_rows():
     h = np.random.default_rng(2).random((1, 40))
     repeated = np.repeat(np.arange(40), weight)
     once = QuadraticEnergy(h, None, weight.astype(float))
-    drawn = sample(once, case.partitions, Sampling(n_steps=50), 3)
+    drawn = draw_posterior(once, case.partitions, DrawPlan(n_steps=50), 3)
     rows = StoredPartitions(case.leaves[:, repeated], case.n_leaves)
-    again = sample(QuadraticEnergy(h[:, repeated]), rows, Sampling(n_steps=50), 3)
+    again = draw_posterior(QuadraticEnergy(h[:, repeated]), rows, DrawPlan(n_steps=50), 3)
     np.testing.assert_allclose(drawn.values, again.values, rtol=1e-5, atol=1e-7)
 
 
 def test_mirror_images_are_the_same_numbers_with_the_other_sign():
     case = problem()
-    half = sample(case.quadratic, case.partitions, Sampling(n_steps=30), 20)
-    pairs = sample(case.quadratic, case.partitions, Sampling(n_steps=30), 40, mirror=True)
+    half = draw_posterior(case.quadratic, case.partitions, DrawPlan(n_steps=30), 20)
+    pairs = draw_posterior(case.quadratic, case.partitions, DrawPlan(n_steps=30), 40, mirror=True)
     assert np.array_equal(pairs.values, half.values)
     assert (pairs.n_draws, half.n_draws) == (40, 20)
     predictions = pairs.predict(case.partitions)
@@ -346,7 +346,7 @@ def test_mirror_images_are_the_same_numbers_with_the_other_sign():
 
 def test_blocks_of_rows_are_the_rows(monkeypatch):
     case = problem(n_rows=1000)
-    draws = sample(case.quadratic, case.partitions, Sampling(n_steps=3), 4, mirror=True)
+    draws = draw_posterior(case.quadratic, case.partitions, DrawPlan(n_steps=3), 4, mirror=True)
     whole = draws.predict(case.partitions)
     monkeypatch.setattr("sglb.posterior.leaf_draws.BLOCK_BYTES", 9_000)
     blocks = list(draws.blocks(case.partitions, n_threads=2))
@@ -401,7 +401,7 @@ def test_the_curvature_of_an_energy_bounds_that_of_its_rows(n_outputs):
 
 def test_the_prior_variance_is_that_of_a_row_on_average():
     case = problem()
-    prior = Prior(case.partitions, case.quadratic.weight)
+    prior = LeafPrior(case.partitions, case.quadratic.weight)
     gamma = prior.shrink_rate(0.37)
     variance = sum(
         1.0 / (gamma * prior.n_partitions * prior.cover[prior.of(k)][leaf])
@@ -409,13 +409,13 @@ def test_the_prior_variance_is_that_of_a_row_on_average():
     )
     assert np.average(variance, weights=case.quadratic.weight) == pytest.approx(0.37)
     # Every partition has a leaf without rows.
-    assert prior.n_leaves - prior.n_used_leaves >= prior.n_partitions
+    assert prior.n_all_leaves - prior.n_used_leaves >= prior.n_partitions
 
 
 def test_steps_are_as_long_as_their_bias_allows():
     case = problem()
-    prior = Prior(case.partitions, case.quadratic.weight)
-    sampler = Sampling(0.3).sampler(case.quadratic, prior)
+    prior = LeafPrior(case.partitions, case.quadratic.weight)
+    sampler = DrawPlan(0.3).sampler(case.quadratic, prior)
     total = case.quadratic.curvature + sampler.shrink_rate
     assert sampler.learning_rate * total == pytest.approx(0.25)
 
@@ -424,37 +424,37 @@ def test_a_step_that_is_too_long_is_noticed():
     case = problem()
     energy = QuadraticEnergy(np.full((1, 60), 1e9))
     with pytest.raises(ChainDiverged, match="not finite"):
-        sample(energy, case.partitions, Sampling(learning_rate=0.1), 2)
+        draw_posterior(energy, case.partitions, DrawPlan(learning_rate=0.1), 2)
 
 
 def test_impossible_requests_are_rejected():
-    case, plan = problem(), Sampling(n_steps=1)
+    case, plan = problem(), DrawPlan(n_steps=1)
     for n_draws, mirror, message in ((0, False, "at least 1"), (3, True, "must be even")):
         with pytest.raises(ValueError, match=message):
-            sample(case.quadratic, case.partitions, plan, n_draws, mirror=mirror)
+            draw_posterior(case.quadratic, case.partitions, plan, n_draws, mirror=mirror)
     with pytest.raises(ValueError, match="quadratic energy"):
-        sample(case.full, case.partitions, plan, 2, mirror=True)
+        draw_posterior(case.full, case.partitions, plan, 2, mirror=True)
     with pytest.raises(ValueError, match="energy has 60 rows and the partitions 3"):
         FrozenChain(
             case.quadratic,
-            Prior(StoredPartitions([[0, 1, 0]])),
-            plan.sampler(case.quadratic, Prior(case.partitions)),
+            LeafPrior(StoredPartitions([[0, 1, 0]])),
+            plan.sampler(case.quadratic, LeafPrior(case.partitions)),
         )
-    prior = Prior(case.partitions)
+    prior = LeafPrior(case.partitions)
     with pytest.raises(ValueError, match="not of one batch"):
         FrozenChain(case.quadratic, prior, plan.sampler(case.quadratic, prior), 10, 7)
     with pytest.raises(ValueError, match="other partitions"):
         LeafDraws(np.array([2]), np.zeros((2, 1, 1), np.float32)).predict(case.partitions)
     with pytest.raises(ValueError, match="prior_variance must be"):
-        sample(case.quadratic, case.partitions, Sampling(-1.0), 2)
+        draw_posterior(case.quadratic, case.partitions, DrawPlan(-1.0), 2)
     with pytest.raises(ValueError, match="temperature must be"):
-        Sampling(temperature=0.0)
+        DrawPlan(temperature=0.0)
     with pytest.raises(ValueError, match="n_steps must be"):
-        Sampling(n_steps=-1)
+        DrawPlan(n_steps=-1)
     with pytest.raises(ValueError, match="learning_rate must lie between"):
-        sample(case.quadratic, case.partitions, Sampling(learning_rate=1e6), 2)
+        draw_posterior(case.quadratic, case.partitions, DrawPlan(learning_rate=1e6), 2)
     with pytest.raises(ValueError, match="has no bound: state a learning_rate"):
-        sample(LossEnergy(Poisson(), case.y, 0.0), case.partitions, plan, 2)
+        draw_posterior(LossEnergy(Poisson(), case.y, 0.0), case.partitions, plan, 2)
     with pytest.raises(ValueError, match="not finite in row 2"):
         QuadraticEnergy(np.array([[1.0, 1.0, np.nan]]))
 
@@ -475,9 +475,9 @@ def test_leaf_numbers_that_make_no_sense_are_rejected(leaves, n_leaves, message)
 
 def test_a_prior_needs_partitions_and_weight():
     with pytest.raises(ValueError, match="at least one partition"):
-        Prior(StoredPartitions(np.zeros((0, 3))))
+        LeafPrior(StoredPartitions(np.zeros((0, 3))))
     with pytest.raises(ValueError, match="at least one partition"):
-        Prior(StoredPartitions(np.zeros((2, 0)), [1, 1]))
+        LeafPrior(StoredPartitions(np.zeros((2, 0)), [1, 1]))
 
 
 def test_squared_loss_has_the_same_gradient_as_its_expansion():

@@ -7,9 +7,9 @@ derivatives of a row, and B_s the covariance of independent leaf values of varia
     S'    = E[A_s S A_s'] + Cov(A_s mean + eps P_s r) + 2 eps T E[B_s],    S_0 = T E[B_s] / gamma
 
 where H f - r is the gradient at f: r = 0 for an expansion at a centre, H = I and r = y for the
-squared loss. Every test runs `sample`, the driver itself. Draws of a batch share their partitions,
-so that batches, not draws, are the independent samples: moments are averaged over a batch. Each
-assertion has the false alarm rate of `law.py`, 1e-6.
+squared loss. Every test runs the driver itself, `draw_posterior`. Draws of a batch share their
+partitions, so that batches, not draws, are the independent samples: moments are averaged over a
+batch. Each assertion has the false alarm rate of `law.py`, 1e-6.
 """
 
 from types import SimpleNamespace
@@ -28,7 +28,14 @@ from law import (
     z_of_mean,
 )
 from sglb.losses import Logistic, Softmax, Squared
-from sglb.posterior import LossEnergy, Prior, QuadraticEnergy, Sampling, StoredPartitions, sample
+from sglb.posterior import (
+    DrawPlan,
+    LeafPrior,
+    LossEnergy,
+    QuadraticEnergy,
+    StoredPartitions,
+    draw_posterior,
+)
 from sglb.posterior.frozen import BATCH
 
 N_BATCHES = 1000
@@ -89,11 +96,11 @@ def expansion(n_rows, n_partitions, *, weighted, seed):
     )
 
 
-def run(case, sampling, n_draws=N_BATCHES * BATCH, seed=1):
+def run(case, plan, n_draws=N_BATCHES * BATCH, seed=1):
     """Draws at the training rows, and the sampler that made them."""
-    prior = Prior(case.partitions, case.energy.weight)
-    draws = sample(case.energy, case.partitions, sampling, n_draws, seed=seed)
-    return batches(draws, case.partitions), sampling.sampler(case.energy, prior)
+    prior = LeafPrior(case.partitions, case.energy.weight)
+    draws = draw_posterior(case.energy, case.partitions, plan, n_draws, seed=seed)
+    return batches(draws, case.partitions), plan.sampler(case.energy, prior)
 
 
 # The prior.
@@ -102,7 +109,7 @@ def run(case, sampling, n_draws=N_BATCHES * BATCH, seed=1):
 @pytest.mark.parametrize("weighted", [False, True])
 def test_without_steps_draws_are_from_the_prior(weighted):
     case = expansion(10, 5, weighted=weighted, seed=1)
-    states, sampler = run(case, Sampling(0.8, temperature=1.7, n_steps=0))
+    states, sampler = run(case, DrawPlan(0.8, temperature=1.7, n_steps=0))
     _, covariance = law_after(0, case.leaves, case.weight, case.H, case.r, sampler)
     assert_draws(states, 0.0, covariance)
     assert np.average(np.diag(covariance), weights=case.weight) == pytest.approx(0.8 * 1.7)
@@ -116,7 +123,7 @@ CASES = [(8, 3, False, 1), (8, 3, True, 1), (12, 5, True, 6), (30, 10, False, 25
 @pytest.mark.parametrize(("n_rows", "n_partitions", "weighted", "n_steps"), CASES)
 def test_covariance_after_some_steps_from_the_prior(n_rows, n_partitions, weighted, n_steps):
     case = expansion(n_rows, n_partitions, weighted=weighted, seed=2)
-    states, sampler = run(case, Sampling(0.5, temperature=1.3, n_steps=n_steps, learning_rate=0.5))
+    states, sampler = run(case, DrawPlan(0.5, temperature=1.3, n_steps=n_steps, learning_rate=0.5))
     _, covariance = law_after(n_steps, case.leaves, case.weight, case.H, case.r, sampler)
     assert_draws(states, 0.0, covariance)
     # The test can tell this law from that of the prior, and from steps without curvature.
@@ -128,7 +135,7 @@ def test_covariance_after_some_steps_from_the_prior(n_rows, n_partitions, weight
 
 def test_a_long_run_has_the_stationary_covariance_and_not_its_limit_of_short_steps():
     case = expansion(9, 4, weighted=True, seed=3)
-    states, sampler = run(case, Sampling(0.25, n_steps=80, learning_rate=0.5))
+    states, sampler = run(case, DrawPlan(0.25, n_steps=80, learning_rate=0.5))
     n_rows, eps, gamma = len(case.weight), 0.5, sampler.shrink_rate
     P = [projector(leaf, case.weight) for leaf in case.leaves]
     A = [(1.0 - gamma * eps) * np.eye(n_rows) - eps * p @ case.H for p in P]
@@ -165,8 +172,8 @@ def test_the_distance_to_the_laplace_posterior_is_linear_in_the_learning_rate():
 def test_the_default_numbers_come_near_the_laplace_posterior():
     # 150 steps of the default length: 12 % of the variance is the most that a step may add.
     case = expansion(20, 8, weighted=False, seed=4)
-    prior = Prior(case.partitions)
-    sampler = Sampling(1.0).sampler(case.energy, prior)
+    prior = LeafPrior(case.partitions)
+    sampler = DrawPlan(1.0).sampler(case.energy, prior)
     _, S = law_after(150, case.leaves, case.weight, case.H, case.r, sampler)
     B = np.mean([projector(leaf) for leaf in case.leaves], axis=0)
     limit = laplace(B, case.H, sampler.shrink_rate)
@@ -191,7 +198,7 @@ def test_several_classes_have_the_covariance_of_their_block():
         partitions=StoredPartitions(leaves),
         energy=QuadraticEnergy.at(Softmax(n_classes), y, raw, weight),
     )
-    states, sampler = run(case, Sampling(2.0, n_steps=12, learning_rate=1.5))
+    states, sampler = run(case, DrawPlan(2.0, n_steps=12, learning_rate=1.5))
     _, covariance = law_after(12, leaves, weight, H, np.zeros(len(H)), sampler)
     assert_draws(states, 0.0, covariance)
     _, diagonal = law_after(12, leaves, weight, np.diag(np.diag(H)), np.zeros(len(H)), sampler)
@@ -204,7 +211,7 @@ def test_the_curvature_is_that_of_the_loss():
         partitions=StoredPartitions([[0, 1, 2, 3]]),
         energy=QuadraticEnergy.at(Logistic(), np.ones(4), raw),
     )
-    states, sampler = run(case, Sampling(5.0, n_steps=15, learning_rate=2.0))
+    states, sampler = run(case, DrawPlan(5.0, n_steps=15, learning_rate=2.0))
     p = 1.0 / (1.0 + np.exp(-raw[0]))
     H = np.diag(p * (1.0 - p))
     _, covariance = law_after(15, [np.arange(4)], np.ones(4), H, np.zeros(4), sampler)
@@ -223,7 +230,7 @@ def test_the_squared_loss_gives_gaussian_process_regression(n_steps):
     case = SimpleNamespace(
         partitions=StoredPartitions(leaves), energy=LossEnergy(Squared(), y, [0.7], weight)
     )
-    states, sampler = run(case, Sampling(0.25, T, n_steps, eps))
+    states, sampler = run(case, DrawPlan(0.25, T, n_steps, eps))
     mean, covariance = law_after(n_steps, leaves, weight, np.eye(n_rows), y - 0.7, sampler)
     assert_draws(states, mean, covariance)
     if n_steps == 40:
@@ -248,9 +255,9 @@ def test_a_leaf_without_rows_keeps_the_variance_of_the_prior(n_steps):
     leaves = np.array([[0, 0, 1, 1, 2], [0, 0, 0, 1, 1]])
     partitions = StoredPartitions(leaves, [4, 3])  # leaf 3 of the first, leaf 2 of the second
     energy = QuadraticEnergy(np.ones((1, 5)))
-    sampling = Sampling(0.5, temperature=1.4, n_steps=n_steps, learning_rate=0.4)
-    sampler = sampling.sampler(energy, Prior(partitions))
-    draws = sample(energy, partitions, sampling, N_BATCHES * BATCH, seed=3)
+    plan = DrawPlan(0.5, temperature=1.4, n_steps=n_steps, learning_rate=0.4)
+    sampler = plan.sampler(energy, LeafPrior(partitions))
+    draws = draw_posterior(energy, partitions, plan, N_BATCHES * BATCH, seed=3)
     eps, gamma, T = 0.4, sampler.shrink_rate, 1.4
     variance = T / (gamma * 2)
     for _ in range(n_steps):
@@ -270,7 +277,7 @@ def test_a_leaf_without_rows_keeps_the_variance_of_the_prior(n_steps):
 @pytest.mark.parametrize("n_steps", [0, 8])
 def test_draws_are_independent_of_one_another(n_steps):
     case = expansion(6, 3, weighted=False, seed=5)
-    states, _ = run(case, Sampling(1.0, n_steps=n_steps, learning_rate=0.5))
+    states, _ = run(case, DrawPlan(1.0, n_steps=n_steps, learning_rate=0.5))
     scaled = states / states.std(axis=(0, 1))
     for lag in (1, 2, 7, 15):
         products = scaled[:, :-lag, :, None] * scaled[:, lag:, None, :]
@@ -281,8 +288,8 @@ def test_draws_are_independent_of_one_another(n_steps):
 
 def test_other_seeds_are_other_draws():
     case = expansion(6, 3, weighted=False, seed=5)
-    first, _ = run(case, Sampling(1.0, n_steps=4), seed=1)
-    other, _ = run(case, Sampling(1.0, n_steps=4), seed=2)
+    first, _ = run(case, DrawPlan(1.0, n_steps=4), seed=1)
+    other, _ = run(case, DrawPlan(1.0, n_steps=4), seed=2)
     assert_mean((first[..., None] * other[..., None, :]).mean(axis=1).reshape(N_BATCHES, -1), 0.0)
 
 
@@ -291,7 +298,7 @@ def test_batches_differ_in_their_partitions():
     case = expansion(8, 4, weighted=False, seed=6)
     energy = LossEnergy(Squared(), np.arange(8.0))
     cold = SimpleNamespace(partitions=case.partitions, energy=energy)
-    states, _ = run(cold, Sampling(1.0, 1e-16, 3, 0.5), n_draws=3 * BATCH)
+    states, _ = run(cold, DrawPlan(1.0, 1e-16, 3, 0.5), n_draws=3 * BATCH)
     assert np.ptp(states, axis=1).max() < 1e-6
     assert np.ptp(states, axis=0).max() > 0.1
 
@@ -299,7 +306,7 @@ def test_batches_differ_in_their_partitions():
 def test_draws_are_gaussian():
     # One partition: each leaf is an autoregression, whose law is normal after any steps.
     case = expansion(6, 1, weighted=False, seed=5)
-    states, sampler = run(case, Sampling(1.0, n_steps=5, learning_rate=0.5))
+    states, sampler = run(case, DrawPlan(1.0, n_steps=5, learning_rate=0.5))
     _, covariance = law_after(5, case.leaves, case.weight, case.H, case.r, sampler)
     x = states[:, :, :1] / np.sqrt(covariance[0, 0])
     assert_mean(np.concatenate([x, x**2 - 1, x**3, x**4 - 3], axis=2).mean(axis=1), 0.0)

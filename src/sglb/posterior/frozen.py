@@ -21,7 +21,7 @@ from sglb import _core
 from sglb.errors import ChainDiverged
 from sglb.noise import Role
 from sglb.posterior.energies import Energy
-from sglb.posterior.prior import Prior
+from sglb.posterior.prior import LeafPrior
 from sglb.samplers import Langevin
 
 Floats = NDArray[np.float64]
@@ -43,7 +43,7 @@ class FrozenChain:
     def __init__(
         self,
         energy: Energy,
-        prior: Prior,
+        prior: LeafPrior,
         sampler: Langevin,
         first_draw: int = 0,
         n_draws: int = BATCH,
@@ -66,7 +66,7 @@ class FrozenChain:
         self.largest: Floats = np.zeros(n_draws)
         # Every step shrinks all leaves. Values are kept as multiples of a factor that shrinks
         # instead, so that a step touches the leaves of its partition only.
-        self._values: Floats = np.empty((prior.n_leaves, energy.n_outputs, n_draws))
+        self._values: Floats = np.empty((prior.n_all_leaves, energy.n_outputs, n_draws))
         self._factor = 1.0
         self._start()
 

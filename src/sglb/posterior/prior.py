@@ -24,7 +24,7 @@ from sglb.posterior.partitions import Partitions
 Floats = NDArray[np.float64]
 
 
-class Prior:
+class LeafPrior:
     """Covers of the leaves of all partitions, those of partition k from `first[k]` on."""
 
     def __init__(self, partitions: Partitions, weight: Floats | None = None) -> None:
@@ -32,11 +32,11 @@ class Prior:
         self.n_partitions = len(partitions.n_leaves)
         ends = np.add.accumulate(partitions.n_leaves)
         self.first: NDArray[np.int64] = ends - partitions.n_leaves
-        self.n_leaves = int(ends[-1]) if len(ends) else 0
+        self.n_all_leaves = int(ends[-1]) if len(ends) else 0
         self.total_weight = sums.total_weight(partitions.n_rows, weight)
         if not (self.n_partitions and self.total_weight > 0.0):
             raise ValueError("a prior needs at least one partition of rows that have weight")
-        cover = np.empty(self.n_leaves)
+        cover = np.empty(self.n_all_leaves)
         for k in range(self.n_partitions):
             cover[self.of(k)] = _cover(partitions, k, weight)
         self.n_used_leaves = int(np.count_nonzero(cover))
@@ -58,7 +58,7 @@ class Prior:
         return leaves / (self.total_weight * prior_variance)
 
     def draw(self, variance: float, first_draw: int, out: Floats, seed: int) -> None:
-        """Draw leaf values of variance `variance` / W_j: OUT out (n_leaves, n_outputs, M).
+        """Draw leaf values of variance `variance` / W_j: OUT out (n_all_leaves, n_outputs, M).
 
         `variance` is T / (gamma K) for a draw from the prior. Draws have numbers first_draw, ...
         """

@@ -24,7 +24,7 @@ from sglb.posterior import (
     TreePartitions,
     draw_posterior,
 )
-from sglb.posterior.energies import multiplicities, rounding_magic
+from sglb.posterior.energies import rounding_magic
 from sglb.structure import Structure
 
 THREADS = (1, 2, 3, 8)
@@ -210,7 +210,7 @@ def test_a_chain_equals_its_twin(kind, n_outputs, first_draw, n_draws):
         case.leaves,
         case.n_leaves,
         twin_gradient(case, kind),
-        multiplicities(case.weight),
+        case.weight,
         (0.6, sampler.shrink_rate, 1.3),
         (n_outputs, n_draws),
         first_draw=first_draw,
@@ -332,6 +332,17 @@ def test_a_row_of_whole_weight_is_that_many_rows():
     np.testing.assert_allclose(drawn.values, again.values, rtol=1e-5, atol=1e-7)
 
 
+def test_copies_of_the_rows_share_their_weight():
+    case = problem(n_rows=40)
+    once = QuadraticEnergy.at(case.loss, case.y, case.raw, np.ones(40))
+    drawn = draw_posterior(once, case.partitions, DrawPlan(n_steps=50), 3)
+    rows = StoredPartitions(np.tile(case.leaves, 2), case.n_leaves)
+    y, raw = np.tile(case.y, 2), np.tile(case.raw, 2)
+    twice = QuadraticEnergy.at(case.loss, y, raw, np.full(80, 0.5), n_copies=2)
+    again = draw_posterior(twice, rows, DrawPlan(n_steps=50), 3)
+    np.testing.assert_allclose(drawn.values, again.values, rtol=1e-5, atol=1e-7)
+
+
 def test_mirror_images_are_the_same_numbers_with_the_other_sign():
     case = problem()
     half = draw_posterior(case.quadratic, case.partitions, DrawPlan(n_steps=30), 20)
@@ -408,8 +419,19 @@ def test_the_prior_variance_is_that_of_a_row_on_average():
         for k, leaf in enumerate(case.leaves)
     )
     assert np.average(variance, weights=case.quadratic.weight) == pytest.approx(0.37)
-    # Every partition has a leaf without rows.
+    # The last leaf of every partition is without rows.
     assert prior.n_all_leaves - prior.n_used_leaves >= prior.n_partitions
+
+
+@pytest.mark.parametrize(("scale", "unit"), [(0.25, 0.25), (1.0, 1.0), (20.0, 1.0), (100.0, 2.0)])
+def test_a_leaf_without_rows_counts_as_one_of_an_ordinary_row(scale, unit):
+    case = problem()
+    weight = np.full(60, scale)
+    energy = LossEnergy(Logistic(), case.y, 0.0, weight)
+    prior = LeafPrior(case.partitions, weight, energy.unit)
+    assert energy.unit == unit
+    assert (prior.cover[prior.first + case.n_leaves - 1] == unit).all()
+    assert prior.shrink_rate(1.0) == pytest.approx(LeafPrior(case.partitions).shrink_rate(scale))
 
 
 def test_steps_are_as_long_as_their_bias_allows():
@@ -455,6 +477,8 @@ def test_impossible_requests_are_rejected():
         draw_posterior(case.quadratic, case.partitions, DrawPlan(learning_rate=1e6), 2)
     with pytest.raises(ValueError, match="has no bound: state a learning_rate"):
         draw_posterior(LossEnergy(Poisson(), case.y, 0.0), case.partitions, plan, 2)
+    with pytest.raises(ValueError, match="depends on other rows"):
+        LossEnergy(SimpleNamespace(name="own", independent=False), case.y)
     with pytest.raises(ValueError, match="not finite in row 2"):
         QuadraticEnergy(np.array([[1.0, 1.0, np.nan]]))
 

@@ -20,6 +20,7 @@ import pytest
 from law import (
     assert_law,
     assert_mean,
+    discrete_law,
     expected_moments,
     moments,
     projector,
@@ -186,7 +187,7 @@ def test_several_classes_have_the_covariance_of_their_block():
     rng = np.random.default_rng(7)
     n_rows, n_classes = 7, 3
     raw = rng.normal(size=(n_classes, n_rows))
-    weight = rng.uniform(1.0, 3.0, n_rows)
+    weight = rng.uniform(0.2, 1.0, n_rows)
     y = rng.integers(0, n_classes, n_rows).astype(float)
     leaves = make_partitions(n_rows, 4, 8)
     p = np.exp(raw) / np.exp(raw).sum(axis=0)
@@ -225,7 +226,7 @@ def test_the_curvature_is_that_of_the_loss():
 def test_the_squared_loss_gives_gaussian_process_regression(n_steps):
     rng = np.random.default_rng(9)
     n_rows, T, eps = 9, 0.6, 0.4
-    y, weight = rng.normal(size=n_rows) * 2.0, rng.uniform(1.0, 3.0, n_rows)
+    y, weight = rng.normal(size=n_rows) * 2.0, rng.uniform(0.2, 1.0, n_rows)
     leaves = make_partitions(n_rows, 5, 10)
     case = SimpleNamespace(
         partitions=StoredPartitions(leaves), energy=LossEnergy(Squared(), y, [0.7], weight)
@@ -245,6 +246,25 @@ def test_the_squared_loss_gives_gaussian_process_regression(n_steps):
         kernel = T * P / weight / gamma
         exact = kernel @ np.linalg.solve(kernel + T * np.diag(1.0 / weight), y - 0.7)
         np.testing.assert_allclose(mean, exact, rtol=0, atol=1e-4)  # what 40 steps leave of it
+
+
+def test_the_logistic_loss_has_the_law_of_its_own_chain():
+    # One leaf: a chain in one dimension, whose law on a grid is an eigenvector.
+    y, eps = np.array([1.0, 1.0, 1.0, 0.0]), 1.5
+    case = SimpleNamespace(
+        partitions=StoredPartitions(np.zeros((1, 4))), energy=LossEnergy(Logistic(), y)
+    )
+    states, sampler = run(case, DrawPlan(2.0, n_steps=60, learning_rate=eps))
+    grid = np.linspace(-12.0, 14.0, 1300)
+    slope = 1.0 / (1.0 + np.exp(-grid)) - y.mean()
+    rho, noise = 1.0 - eps * sampler.shrink_rate, eps * np.sqrt(2.0 / eps / len(y))
+    masses = discrete_law(grid, slope, eps, rho, noise)
+    powers = np.arange(1, 5)
+    measured = (states[:, :, :1] ** powers).mean(axis=1)
+    assert_mean(measured, (grid[:, None] ** powers * masses[:, None]).sum(axis=0))
+    # The test can tell this law from that of the expansion at the mode, which has another mean.
+    mode = grid[np.argmin(np.abs(slope + sampler.shrink_rate * grid))]
+    assert abs(z_of_mean(states[:, :, 0].mean(axis=1), mode)[0]) > 5.0
 
 
 # Leaves without rows.

@@ -77,7 +77,7 @@ def draw_posterior(
         raise ValueError(f"n_draws={n_draws} must be even: mirror images come in pairs")
     if mirror and not isinstance(energy, QuadraticEnergy):
         raise ValueError("only draws of a quadratic energy have mirror images of the same law")
-    prior = LeafPrior(partitions, energy.weight)
+    prior = LeafPrior(partitions, energy.weight, energy.unit)
     sampler = plan.sampler(energy, prior)
     n_chains = n_draws // 2 if mirror else n_draws
     values = np.empty((prior.n_all_leaves, energy.n_outputs, n_chains), dtype=np.float32)

@@ -27,7 +27,8 @@ class Energy(Protocol):
 
     n_outputs: int
     n_rows: int
-    weight: Floats | None  # (n_rows,), in units of an ordinary row; None for 1 each
+    weight: Floats | None  # (n_rows,), None for 1 each
+    unit: float  # weight of an ordinary row
 
     @property
     def curvature(self) -> float:
@@ -48,14 +49,18 @@ class QuadraticEnergy:
     """Half of sum w_i d_i' H_i d_i, H_i = diag(a_i) - b_i b_i' with a = `diagonal`, b = `factor`.
 
     Both are (n_outputs, n_rows) and not weighted; b is 0 if None. A row's weight is its
-    multiplicity.
+    multiplicity, `unit` that of an ordinary row.
     """
 
     def __init__(
-        self, diagonal: Floats, factor: Floats | None = None, weight: Floats | None = None
+        self,
+        diagonal: Floats,
+        factor: Floats | None = None,
+        weight: Floats | None = None,
+        unit: float = 1.0,
     ) -> None:
         self.n_outputs, self.n_rows = diagonal.shape
-        self.weight = weight
+        self.weight, self.unit = weight, unit
         for array in (diagonal, factor):
             if array is not None and not np.isfinite(array).all():
                 row = int(np.argmin(np.isfinite(array).all(axis=0)))
@@ -84,7 +89,8 @@ class QuadraticEnergy:
         return cls(
             np.maximum(np.atleast_2d(diagonal.T), 0.0),
             None if factor is None else np.atleast_2d(factor.T),
-            multiplicities(weight, n_copies),
+            weight,
+            ordinary_weight(weight, n_copies),
         )
 
     @property
@@ -120,7 +126,7 @@ class LossEnergy:
             )
         self.n_outputs, self.n_rows = loss.n_outputs, len(y)
         self.loss = loss
-        self.weight = multiplicities(weight, n_copies)
+        self.weight, self.unit = weight, ordinary_weight(weight, n_copies)
         start = np.asarray(offset, dtype=np.float64)
         start = start[:, None] if start.ndim == 1 else start
         self._offset = np.broadcast_to(start, (self.n_outputs, self.n_rows))[:, :, None]
@@ -157,9 +163,9 @@ class LossEnergy:
         return found
 
 
-def multiplicities(weight: Floats | None, n_copies: int = 1) -> Floats | None:
-    """Return weights in units of an ordinary row, as the leaves of a chain count them."""
-    return None if weight is None else weight / weight_unit(weight, n_copies)
+def ordinary_weight(weight: Floats | None, n_copies: int = 1) -> float:
+    """Return the weight of an ordinary row, in all its copies together."""
+    return weight_unit(weight, n_copies) * n_copies
 
 
 def rounding_magic(total: float, largest: Floats) -> Floats:

@@ -78,7 +78,7 @@ class FrozenChain:
             v = (1 - gamma eps)^2 v + 2 eps T / (K W_j)
 
         that is, at v = T / (gamma K W_j) / (1 - gamma eps / 2): the prior's but for the bias of a
-        step. An empty leaf starts and stays there like any other, with G_j = 0 and W_j = 1.
+        step. An empty leaf starts and stays there like any other, with G_j = 0.
         """
         prior, sampler = self.prior, self.sampler
         variance = sampler.temperature / (sampler.shrink_rate * prior.n_partitions)

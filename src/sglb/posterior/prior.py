@@ -8,8 +8,8 @@ the prior N(0, T Pbar / gamma) on the rows (T = temperature, gamma = shrink rate
 on every leaf of every partition their sum at the rows is an exact draw from it, because a leaf adds
 W_j^-1 to the covariance of two of its rows, as an entry of P_k does.
 
-A leaf without training rows counts as a leaf of one row (W_j = 1). No training row notices, and
-rows far from the training data have the spread of the prior rather than none.
+A leaf without training rows counts as a leaf of one ordinary row (W_j = its weight). No training
+row notices, and rows far from the training data have the spread of the prior rather than none.
 """
 
 import math
@@ -25,9 +25,14 @@ Floats = NDArray[np.float64]
 
 
 class LeafPrior:
-    """Covers of the leaves of all partitions, those of partition k from `first[k]` on."""
+    """Covers of the leaves of all partitions, those of partition k from `first[k]` on.
 
-    def __init__(self, partitions: Partitions, weight: Floats | None = None) -> None:
+    `unit` is the weight of an ordinary row.
+    """
+
+    def __init__(
+        self, partitions: Partitions, weight: Floats | None = None, unit: float = 1.0
+    ) -> None:
         self.partitions = partitions
         self.n_partitions = len(partitions.n_leaves)
         ends = np.add.accumulate(partitions.n_leaves)
@@ -40,7 +45,7 @@ class LeafPrior:
         for k in range(self.n_partitions):
             cover[self.of(k)] = _cover(partitions, k, weight)
         self.n_used_leaves = int(np.count_nonzero(cover))
-        self.cover: Floats = np.where(cover > 0.0, cover, 1.0)
+        self.cover: Floats = np.where(cover > 0.0, cover, unit)
 
     def of(self, k: int) -> slice:
         """Return where the leaves of partition k are."""

@@ -12,7 +12,7 @@ import reference_noise
 from problems import BLOCK_SIZES, THREADS, generators, seeds, sizes, steps
 from sglb import _core
 
-roles = st.integers(0, 8)
+roles = st.integers(0, 13)
 outputs = st.integers(0, 2**24 - 1)
 firsts = st.one_of(st.integers(0, 2**64 - 1000), st.integers(2**32 - 40, 2**32))
 
@@ -79,7 +79,7 @@ def test_no_two_streams_share_a_number():
         (seed, step, role, output)
         for seed in (0, 1, 2**32, 2**63)
         for step in (0, 1, 2**31)
-        for role in range(9)
+        for role in range(14)
         for output in (0, 1, 2**23)
     ]
     drawn = np.concatenate([words(*stream, 0, 50) for stream in streams])

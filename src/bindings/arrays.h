@@ -54,6 +54,7 @@ void bind_losses(nb::module_& m);
 void bind_structure(nb::module_& m);
 void bind_leaves(nb::module_& m);
 void bind_ensemble(nb::module_& m);
+void bind_posterior(nb::module_& m);
 void bind_testing(nb::module_& m);
 
 }  // namespace sglb::bindings

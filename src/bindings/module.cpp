@@ -26,6 +26,7 @@ NB_MODULE(_core, m) {
     bind_structure(m);
     bind_leaves(m);
     bind_ensemble(m);
+    bind_posterior(m);
     nb::module_ testing = m.def_submodule("testing");
     bind_testing(testing);
 }

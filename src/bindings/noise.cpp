@@ -27,7 +27,10 @@ void bind_noise(nb::module_& m) {
         .value("TEST", Role::test)
         .value("THRESHOLDS", Role::thresholds)
         .value("OUTPUTS", Role::outputs)
-        .value("FOLD", Role::fold);
+        .value("FOLD", Role::fold)
+        .value("PARTITION", Role::partition)
+        .value("PRIOR", Role::prior)
+        .value("DRAW", Role::draw);
     m.def("words", &py_words, "seed"_a, "step"_a, "role"_a, "output"_a, "first"_a, "out"_array);
 }
 

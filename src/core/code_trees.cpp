@@ -45,6 +45,35 @@ void leaf_indices(const uint8_t* codes, int64_t stride, const Split* splits, int
 
 namespace {
 
+SGLB_KERNEL void widen(const uint8_t* low, const uint8_t* high, int64_t n,
+                       int32_t* __restrict index) {
+    for (int64_t i = 0; i < n; ++i) index[i] = low[i] | high[i] << 8;
+}
+
+SGLB_KERNEL void widen(const uint8_t* low, int64_t n, int32_t* __restrict index) {
+    for (int64_t i = 0; i < n; ++i) index[i] = low[i];
+}
+
+}  // namespace
+
+void leaf_indices(const uint8_t* codes, int64_t stride, const Split* splits, int depth, int64_t n,
+                  int32_t* index) {
+    uint8_t low[tile], high[tile];
+    const int low_depth = std::min(depth, byte_depth);
+    for (int64_t at = 0; at < n; at += tile) {
+        const int64_t count = std::min(tile, n - at);
+        leaf_indices(codes + at, stride, splits, low_depth, count, low);
+        if (depth <= byte_depth) {
+            widen(low, count, index + at);
+            continue;
+        }
+        leaf_indices(codes + at, stride, splits + low_depth, depth - low_depth, count, high);
+        widen(low, high, count, index + at);
+    }
+}
+
+namespace {
+
 // Moves the state of some rows whose leaves are known.
 class Mover {
   public:

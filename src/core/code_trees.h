@@ -16,6 +16,8 @@ void leaf_indices(const uint8_t* codes, int64_t stride, const Split* splits, int
                   uint8_t* index);
 void leaf_indices(const uint8_t* codes, int64_t stride, const Split* splits, int depth, int64_t n,
                   uint16_t* index);
+void leaf_indices(const uint8_t* codes, int64_t stride, const Split* splits, int depth, int64_t n,
+                  int32_t* index);
 
 // How a state moves: S <- C S + b (x) tree, with S [size * n_outputs * n_rows]. The model is S[0].
 struct Transition {

@@ -26,6 +26,9 @@ enum class Role : uint32_t {
     thresholds = 8,   // rows that thresholds are found on
     outputs = 9,      // outputs of a structure search, by output
     fold = 10,        // folds of rows in cross-validation, by row
+    partition = 11,   // partitions that frozen chains step on, by batch of draws
+    prior = 12,       // leaf values of draws from the prior, by leaf and draw; step: partition
+    draw = 13,        // gradient noise of frozen chains, by leaf and draw
 };
 
 using Words = std::array<uint32_t, 4>;

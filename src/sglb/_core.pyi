@@ -4,7 +4,8 @@ Every argument marked OUT is allocated by the caller and filled here; IN/OUT is 
 Arrays must have exactly the dtype and C order stated; nothing is copied or converted. Codes are
 uint8 with 0 for a missing value. `n_threads` changes the time a call takes, never its result.
 
-Shapes: N rows, F features, K outputs, D depth, T trees, S states, d parts of a state.
+Shapes: N rows, F features, K outputs, D depth, L leaves, M draws, T trees, S states, d parts of a
+state.
 """
 
 from collections.abc import Iterator, Sequence
@@ -77,6 +78,9 @@ class Role:
     THRESHOLDS: int
     OUTPUTS: int
     FOLD: int
+    PARTITION: int
+    PRIOR: int
+    DRAW: int
 
 class Draws:
     """Which numbers of all noise a step uses: those of a seed and the step."""
@@ -473,6 +477,59 @@ def predict_variance(
     n_threads: int,
 ) -> None:
     """Mean and variance of the predictions of the states: OUT mean, variance (N, K)."""
+
+def sum_curvature(
+    state: Floats,
+    diagonal: Floats,
+    factor: Floats | None,
+    leaf: Ints,
+    magic: Floats,
+    sums: Floats,
+    n_threads: int,
+) -> None:
+    """Sums by leaf (N,) of H state (K, N, M) over rows, H = diag(diagonal) - factor factor'.
+
+    diagonal and factor are (K, N) and weighted. A summand of draw m is rounded to a multiple of
+    magic[m] / 1.5 * 2^-52, so that the sums are exact. OUT sums (L, K, M).
+    """
+
+def sum_gradient(
+    gradient: Floats,
+    weight: Floats | None,
+    leaf: Ints,
+    magic: Floats,
+    sums: Floats,
+    n_threads: int,
+) -> None:
+    """The same of weight (N,) times gradient (K, N, M): OUT sums (L, K, M)."""
+
+def advance_draws(
+    leaf: Ints, values: Floats, shrink: float, state: Floats, largest: Floats, n_threads: int
+) -> None:
+    """Take a step of M draws, state <- shrink * state + values[leaf], values (L, K, M).
+
+    IN/OUT state (K, N, M), OUT largest (M,): the largest absolute state of each draw.
+    """
+
+def draw_normals(draws: Draws, role: int, first_draw: int, out: Floats) -> None:
+    """Standard normals of leaves and draws first_draw, first_draw + 1, ...: OUT out (L, K, M)."""
+
+def tree_leaves(
+    columns: Bytes, structures: Sequence[Structure], first_row: int, leaves: Ints, n_threads: int
+) -> None:
+    """Leaves of rows first_row, ... of codes (F, N) in T trees: OUT leaves (T, n)."""
+
+def add_leaf_draws(
+    leaves: Ints,
+    first: NDArray[np.int64],
+    values: NDArray[np.float32],
+    out: Floats,
+    n_threads: int,
+) -> None:
+    """Sums over T partitions of values (L, K, M) of the rows' leaves (T, N).
+
+    The leaves of partition t begin at first[t]. OUT out (K, N, M).
+    """
 
 def permutation(seed: int, copy: int, order: NDArray[np.uint32]) -> None:
     """Order number `copy` of rows 0..N - 1, every order equally likely: OUT order (N,)."""

@@ -147,6 +147,13 @@ class Loss(ABC):
         """Return d²L/dz² (several outputs: the diagonal), in the shape of raw."""
         return self._derivatives(y, raw)[1]
 
+    def hessian_parts(self, y: Floats, raw: Floats) -> tuple[Floats, Floats | None]:
+        """Return a and b, in the shape of raw: all second derivatives of a row are diag(a) - b b'.
+
+        b is None for 0, where no output knows of another one.
+        """
+        return self.hessian(y, raw), None
+
     def _derivatives(self, y: Floats, raw: Floats) -> tuple[Floats, Floats]:
         y = np.ascontiguousarray(y, dtype=np.float64)
         raw = np.asarray(raw, dtype=np.float64)

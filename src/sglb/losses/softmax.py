@@ -65,6 +65,11 @@ class Softmax(Loss):
         """log(sum over k of exp(z_k)) - z_y."""
         return cross_entropy(y, raw)
 
+    def hessian_parts(self, y: Floats, raw: Floats) -> tuple[Floats, Floats]:
+        """diag(p) - p p'."""
+        p = self.link(raw)
+        return p, p
+
     def init(self, target: Target) -> Floats:
         """Log of the classes' shares of the weight."""
         weights = class_weights(target, self.n_classes)

@@ -1,0 +1,25 @@
+"""Draws from a posterior: states of a chain, or short chains on the frozen trees of a model."""
+
+from sglb.posterior.drawing import DrawPlan, draw_posterior
+from sglb.posterior.energies import LossEnergy, QuadraticEnergy
+from sglb.posterior.frozen import FrozenChain
+from sglb.posterior.leaf_draws import LeafDraws
+from sglb.posterior.partitions import Partitions, StoredPartitions, TreePartitions
+from sglb.posterior.prior import LeafPrior
+from sglb.posterior.states import reason_against_draws, virtual_states, warn_if_not_draws
+
+__all__ = [
+    "DrawPlan",
+    "FrozenChain",
+    "LeafDraws",
+    "LeafPrior",
+    "LossEnergy",
+    "Partitions",
+    "QuadraticEnergy",
+    "StoredPartitions",
+    "TreePartitions",
+    "draw_posterior",
+    "reason_against_draws",
+    "virtual_states",
+    "warn_if_not_draws",
+]

@@ -1,0 +1,92 @@
+"""Draws from the posterior of frozen partitions: many short chains, each from a prior draw."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from sglb.posterior.energies import Energy, QuadraticEnergy
+from sglb.posterior.frozen import BATCH, FrozenChain
+from sglb.posterior.leaf_draws import LeafDraws
+from sglb.posterior.partitions import Partitions
+from sglb.posterior.prior import LeafPrior
+from sglb.samplers import Langevin
+
+# Largest eps (h + gamma). A step makes the variance of a leaf too large by the factor
+# 1 / (1 - eps (h + gamma) / 2), h being the curvature there: by at most 14 %, and by less where the
+# curvature is below its bound.
+STEP = 0.25
+
+
+@dataclass(frozen=True)
+class DrawPlan:
+    """How to draw.
+
+    `prior_variance` is the variance of a row's raw score a priori at temperature 1, on average over
+    the rows. The posterior is that of exp(-energy / temperature) and has the prior variance times
+    the temperature. `learning_rate` is by default the longest step of little bias.
+
+    After `n_steps` from a prior draw the standard deviations of predictions are within a few per
+    cent of those of a long chain, at 5,000 rows as at 20,000.
+    """
+
+    prior_variance: float = 1.0
+    temperature: float = 1.0
+    n_steps: int = 150
+    learning_rate: float | None = None
+
+    def __post_init__(self) -> None:
+        """Reject numbers out of range; `LeafPrior` examines the prior variance."""
+        if not (math.isfinite(self.temperature) and self.temperature > 0.0):
+            raise ValueError(f"temperature must be a number above 0, not {self.temperature!r}")
+        if self.n_steps < 0:
+            raise ValueError(f"n_steps must be at least 0, not {self.n_steps!r}")
+
+    def sampler(self, energy: Energy, prior: LeafPrior) -> Langevin:
+        """Return the numbers of the chains."""
+        shrink_rate = prior.shrink_rate(self.prior_variance)
+        learning_rate = self.learning_rate
+        if learning_rate is None:
+            learning_rate = STEP / (energy.curvature + shrink_rate)
+        if not 0.0 < learning_rate * shrink_rate < 1.0:
+            raise ValueError(
+                f"learning_rate must lie between 0 and 1 / shrink rate = {1.0 / shrink_rate:.3g},"
+                f" not {learning_rate!r}"
+            )
+        return Langevin(learning_rate, self.temperature, shrink_rate)
+
+
+def draw_posterior(
+    energy: Energy,
+    partitions: Partitions,
+    plan: DrawPlan,
+    n_draws: int,
+    *,
+    mirror: bool = False,
+    seed: int = 0,
+    n_threads: int = 1,
+) -> LeafDraws:
+    """Draw from the posterior of an energy under the prior of partitions of the training rows.
+
+    With `mirror` half of the draws are minus the others, which have the same law where the energy
+    is quadratic: their mean is exactly 0.
+    """
+    if n_draws < 1:
+        raise ValueError(f"n_draws must be at least 1, not {n_draws!r}")
+    if mirror and n_draws % 2:
+        raise ValueError(f"n_draws={n_draws} must be even: mirror images come in pairs")
+    if mirror and not isinstance(energy, QuadraticEnergy):
+        raise ValueError("only draws of a quadratic energy have mirror images of the same law")
+    prior = LeafPrior(partitions, energy.weight, energy.unit)
+    sampler = plan.sampler(energy, prior)
+    n_chains = n_draws // 2 if mirror else n_draws
+    values = np.empty((prior.n_all_leaves, energy.n_outputs, n_chains), dtype=np.float32)
+    for first in range(0, n_chains, BATCH):
+        end = min(first + BATCH, n_chains)
+        chain = FrozenChain(
+            energy, prior, sampler, first, end - first, seed=seed, n_threads=n_threads
+        )
+        for _ in range(plan.n_steps):
+            chain.step()
+        values[:, :, first:end] = chain.leaf_values()
+    return LeafDraws(np.array(partitions.n_leaves), values, mirror)

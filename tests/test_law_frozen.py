@@ -200,10 +200,10 @@ def test_several_classes_have_the_covariance_of_their_block():
         partitions=StoredPartitions(leaves),
         energy=QuadraticEnergy.at(Softmax(n_classes), Target.of(y, weight), raw),
     )
-    states, sampler = run(case, DrawPlan(2.0, n_steps=12, learning_rate=1.5))
-    _, covariance = law_after(12, leaves, weight, H, np.zeros(len(H)), sampler)
+    states, sampler = run(case, DrawPlan(6.0, n_steps=25, learning_rate=1.5))
+    _, covariance = law_after(25, leaves, weight, H, np.zeros(len(H)), sampler)
     assert_draws(states, 0.0, covariance)
-    _, diagonal = law_after(12, leaves, weight, np.diag(np.diag(H)), np.zeros(len(H)), sampler)
+    _, diagonal = law_after(25, leaves, weight, np.diag(np.diag(H)), np.zeros(len(H)), sampler)
     assert difference(states, diagonal) > 15.0
 
 

@@ -13,6 +13,7 @@ from sglb.trace import States, Trace
 
 if TYPE_CHECKING:
     from sglb.outcomes import OutcomeModel
+    from sglb.posterior import ChainPosterior
 
 Scores = dict[str, dict[str, list[float]]]  # evaluation set -> metric -> one value a step
 
@@ -22,8 +23,8 @@ class Model:
     """A recipe and the trace of the chain that it made.
 
     `residual_variance` is the weighted mean squared residual of the training rows, None where the
-    prediction is not a mean. `outcomes` is how y is distributed about its predictions, where fit
-    was asked to learn it.
+    prediction is not a mean. Where fit was asked for uncertainty, `outcomes` is how y is
+    distributed about its predictions, and `posterior` are draws of the model.
     """
 
     recipe: Recipe
@@ -33,6 +34,7 @@ class Model:
     best_score: float | None = None
     evals_result: Scores = field(default_factory=dict)
     outcomes: "OutcomeModel | None" = None
+    posterior: "ChainPosterior | None" = None
 
     @cached_property
     def final(self) -> States:

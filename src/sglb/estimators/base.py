@@ -29,14 +29,17 @@ from sglb.chain import Chain
 from sglb.estimators.constructor import check_names
 from sglb.estimators.evaluation import EvalSets, StatedSet, check_watched, list_sets
 from sglb.estimators.fitted import FittedChain
+from sglb.estimators.posterior import Posterior
 from sglb.estimators.residuals import residual_variance
 from sglb.folds import CrossValidation
 from sglb.frame import read_features, read_weight
 from sglb.losses import Loss
 from sglb.metrics import MetricSpec, get_metrics
 from sglb.model import Model
-from sglb.outcomes import OutcomeModel, learn_outcomes
-from sglb.prepare import EncodedRows, LabelledRows, Prepared, Request, prepare, warn_of_repeats
+from sglb.noise import chain_seed
+from sglb.outcomes import learn_outcomes
+from sglb.posterior import PosteriorPlan, draw_for_chain, noise_temperature
+from sglb.prepare import EncodedRows, LabelledRows, Request, prepare, warn_of_repeats
 from sglb.recipe import Kind, Recipe
 from sglb.samplers import Annealed
 from sglb.settings import check_parameters, n_threads
@@ -126,10 +129,10 @@ class ChainEstimator(FittedChain):
             trace = trace.at(best_iteration)
         variance = residual_variance(chain, trace)
         scores = best_iteration, best_score, history.result
-        outcomes = None
+        model = Model(recipe, trace, variance, *scores)
         if self.uncertainty:
-            outcomes = self._learn_outcomes(prepared, validation, len(trace), threads)
-        return self._adopt(Model(recipe, trace, variance, *scores, outcomes))
+            model = self._learn_uncertainty(model, data, validation, threads)
+        return self._adopt(model)
 
     def _read_rows(self, X: Any, y: Any, sample_weight: Any) -> LabelledRows:
         """Read the training rows; a row of weight zero is not there."""
@@ -193,18 +196,94 @@ class ChainEstimator(FittedChain):
             say(f"{n_steps:,} trees are best")
         return n_steps, validation
 
-    def _learn_outcomes(
-        self, prepared: Prepared, validation: CrossValidation | None, n_steps: int, threads: int
-    ) -> OutcomeModel | None:
-        """Learn how outcomes are distributed about predictions, by rows out of fold."""
-        recipe, data, loss = prepared.recipe, prepared.data, prepared.recipe.loss
-        if loss is None or loss.law is None:
-            return None
-        if self.verbose:
-            say("five more chains, to learn from rows that a chain has not seen")
-        validation = validation or recipe.cross_validation(data)
-        raw = validation.out_of_fold(n_steps, threads)
-        return learn_outcomes(recipe, loss, data, raw, threads)
+    def _learn_uncertainty(
+        self, model: Model, data: TrainingSet, validation: CrossValidation | None, threads: int
+    ) -> Model:
+        """Add to a model the distribution of y about its predictions, and draws of the model.
+
+        In regression both need predictions of rows by chains that have not seen them.
+        """
+        recipe, loss, n_steps = model.recipe, model.recipe.loss, len(model.trace)
+        assert loss is not None
+        rows = data.first_copy()
+        plan = PosteriorPlan(seed=chain_seed(recipe.settings.seed))
+        if loss.task == "regression":
+            if validation is None and self.verbose:
+                say("five more chains, to learn from rows that a chain has not seen")
+            validation = validation or recipe.cross_validation(data)
+            raw = validation.out_of_fold(n_steps, threads if loss.row_wise else 1)
+            outcomes = learn_outcomes(recipe, loss, data, raw, threads)
+            temperature = noise_temperature(loss, rows.target, raw)
+            model = replace(model, outcomes=outcomes)
+            plan = replace(plan, temperature=temperature)
+        codes, target = rows.code_columns, whole_target(rows.target, data.n_copies)
+        drawn = draw_for_chain(loss, model.trace, codes, target, plan, threads)
+        return replace(model, posterior=drawn)
+
+    def posterior(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        n_draws: int = 100,
+        kind: str = "laplace",
+        prior_variance: float | str = "auto",
+        temperature: float | str = "auto",
+        n_steps: int = 150,
+    ) -> Posterior:
+        """Draw models from the posterior of this one, given its training rows X, y.
+
+        kind : "laplace" keeps this model as the mean, and draws around it; "full" draws from the
+            posterior itself, of a Gaussian process whose kernel is the trees.
+        prior_variance : variance of a raw score before any data, at temperature 1; more is more
+            spread. "auto" is 1 for numbers, and for classes the largest of 3, 1, .3, .1, .03 at
+            which the mean of the draws predicts as well as the model (docs/uncertainty.md).
+        temperature : 1 for a loss that is minus a log likelihood; for the squared loss the variance
+            of the noise. "auto" is 1 for classes, and in regression what fit with uncertainty=True
+            has learned.
+        n_steps : steps of the chain of each draw.
+        """
+        check_parameters({"n_draws": n_draws, "kind": kind, "n_steps": n_steps})
+        check_parameters({"prior_variance": prior_variance, "posterior_temperature": temperature})
+        model = self._fitted()
+        loss = model.recipe.loss
+        if loss is None:
+            raise ValueError(
+                "this model was read from a file, which does not hold a loss of your own, so that"
+                " there is no posterior; pickle keeps it"
+            )
+        trace, columns, threads = self._codes(X)
+        known = Target.of([], classes=model.recipe.classes) if len(model.recipe.classes) else None
+        weight = read_weight(sample_weight, range(columns.shape[1]))
+        target = self._read_target(y, weight, known)
+        if temperature == "auto":
+            temperature = 1.0
+            if loss.task == "regression":
+                temperature = self._learned_temperature(model)
+        plan = PosteriorPlan(
+            "full" if kind == "full" else "laplace",
+            n_draws,
+            None if prior_variance == "auto" else float(prior_variance),
+            float(temperature),
+            n_steps,
+            chain_seed(model.recipe.settings.seed),
+        )
+        return Posterior(self, draw_for_chain(loss, trace, columns, target, plan, threads))
+
+    def _own_posterior(self) -> Posterior:
+        """Return the posterior that fit has drawn."""
+        drawn = self._fitted().posterior
+        assert drawn is not None
+        return Posterior(self, drawn)
+
+    def _learned_temperature(self, model: Model) -> float:
+        if model.posterior is None:
+            raise ValueError(
+                "temperature='auto' needs the variance of the noise, which fit learns with"
+                " uncertainty=True; or state it: temperature=..."
+            )
+        return model.posterior.plan.temperature
 
     def _run(
         self,
@@ -266,3 +345,8 @@ def evaluation_sets(
         EvaluationSet(f"validation_{number}", encoded.encode(rows.features, n_threads), rows.target)
         for number, rows in enumerate(sets)
     ]
+
+
+def whole_target(target: Target, n_copies: int) -> Target:
+    """Return the target of one of several copies of the rows, with the whole of their weight."""
+    return target if n_copies == 1 else replace(target, weight=target.weight * n_copies)

@@ -221,12 +221,15 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
     def predict_uncertainty(self, X: Any, n_states: int = 10) -> Uncertainty:
         """Return mean probabilities, and knowledge, data and total uncertainty of each row.
 
-        Entropies in nats over up to `n_states` states of the second half of the chain: total of
-        the mean probability, data the mean entropy, knowledge the difference. `total` ranks rows by
-        how open their outcome is. `knowledge` has a meaning only where the states are draws from
-        the posterior: a chain at temperature 1, leaf_method="gradient", that lasts many times
-        1 / (learning_rate * shrink_rate) steps. A warning says where they cannot be.
+        Entropies in nats: total of the mean probability, data the mean entropy, knowledge the
+        difference. `total` ranks rows by how open their outcome is, `knowledge` by how little the
+        model knows of their kind. They are over the draws of the posterior if fit had
+        uncertainty=True. Else they are over up to `n_states` states of the second half of the
+        chain, which are draws only of a chain at temperature 1, leaf_method="gradient", that lasts
+        many times 1 / (learning_rate * shrink_rate) steps; a warning says where they cannot be.
         """
+        if self._fitted().posterior is not None:
+            return self._own_posterior().uncertainty(X)
         states, link = self._several_states(n_states), self._core_link()
         if link is None:
             return of_probabilities(self._draws(X, states))

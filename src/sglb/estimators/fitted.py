@@ -18,7 +18,7 @@ from sglb.losses.shapes import user_shape
 from sglb.model import Model
 from sglb.posterior import virtual_states, warn_if_not_draws
 from sglb.settings import check_parameters, n_threads
-from sglb.trace import States
+from sglb.trace import States, Trace
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -158,13 +158,17 @@ class FittedChain(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no
         model = self._fitted()
         return len(model.recipe.classes) or model.trace.n_outputs
 
-    def staged_predict_raw(self, X: Any) -> Iterator[Floats]:
-        """Yield the raw scores of the chain after each step."""
+    def _codes(self, X: Any) -> tuple[Trace, NDArray[np.uint8], int]:
+        """Return the trace, the codes of rows (n_features, n_rows), and the number of threads."""
         threads = n_threads(self.n_jobs)
         features = self._read(X, threads)
         trace = self._model.trace
-        columns = self._model.recipe.encoding.codes(features, trace.bins, threads)
-        state = trace.start(len(features))
+        return trace, self._model.recipe.encoding.codes(features, trace.bins, threads), threads
+
+    def staged_predict_raw(self, X: Any) -> Iterator[Floats]:
+        """Yield the raw scores of the chain after each step."""
+        trace, columns, threads = self._codes(X)
+        state = trace.start(columns.shape[1])
         for step in range(len(trace)):
             trace.advance(columns, state, step, threads)
             yield user_shape(state[0].copy())

@@ -124,15 +124,19 @@ class SGLBRegressor(RegressorMixin, ChainEstimator):  # type: ignore[misc]
     def predict_uncertainty(self, X: Any, n_states: int = 10) -> Uncertainty:
         """Return mean, knowledge, data and total uncertainty (variances) of each row.
 
-        `knowledge` is the variance of the prediction over up to `n_states` states of the second
-        half of the chain. It has a meaning only where these are draws from the posterior: a chain
-        with leaf_method="gradient" at the temperature that makes loss / temperature minus a log
-        likelihood (for the squared loss the variance of the noise), that lasts many times
-        1 / (learning_rate * shrink_rate) steps. A warning says where they cannot be. `data` is one
-        number for all rows, the mean squared residual of the training rows: it takes the noise for
-        constant, and is too small where the chain has fitted its training rows closely. For losses
-        whose prediction is not a mean, `data` and `total` are None.
+        If fit had uncertainty=True, `knowledge` is the variance of the prediction over draws of the
+        posterior, `total` the variance of y about its prediction, learned out of fold, and `data`
+        the rest of it; for losses that no distribution of y goes with, `data` and `total` are None.
+
+        Else `knowledge` is the variance over up to `n_states` states of the second half of the
+        chain, which are draws only of a chain with leaf_method="gradient" at the temperature that
+        makes loss / temperature minus a log likelihood, and that lasts many times
+        1 / (learning_rate * shrink_rate) steps; a warning says where they cannot be. `data` is then
+        one number for all rows, the mean squared residual of the training rows, which is too small
+        where the chain has fitted its training rows closely.
         """
+        if self._fitted().posterior is not None:
+            return self._own_posterior().uncertainty(X)
         states, link = self._several_states(n_states), self._core_link()
         noise_variance = self._model.residual_variance
         if link is None:

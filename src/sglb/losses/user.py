@@ -290,6 +290,10 @@ class UserLoss(Loss):
         sample = Target.of(y[sample_rows(len(y))])
         return spread(sample), quantile(sample, 0.5)
 
+    def hessian_parts(self, y: Floats, raw: Floats) -> tuple[Floats, Floats | None]:
+        """Return the second derivatives, by differences of the gradient without a hessian."""
+        return self.curvature(y, raw, self._scale(y)[0]), None
+
     def representative_rows(self, n_rows: int) -> Rows:
         """Return a sample of the rows if they are independent, else all."""
         return sample_rows(n_rows) if self.independent else slice(None)

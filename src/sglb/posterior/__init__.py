@@ -4,21 +4,31 @@ from sglb.posterior.drawing import DrawPlan, draw_posterior
 from sglb.posterior.energies import LossEnergy, QuadraticEnergy
 from sglb.posterior.frozen import FrozenChain
 from sglb.posterior.leaf_draws import LeafDraws
+from sglb.posterior.of_model import (
+    ChainPosterior,
+    PosteriorPlan,
+    draw_for_chain,
+    noise_temperature,
+)
 from sglb.posterior.partitions import Partitions, StoredPartitions, TreePartitions
 from sglb.posterior.prior import LeafPrior
 from sglb.posterior.states import reason_against_draws, virtual_states, warn_if_not_draws
 
 __all__ = [
+    "ChainPosterior",
     "DrawPlan",
     "FrozenChain",
     "LeafDraws",
     "LeafPrior",
     "LossEnergy",
     "Partitions",
+    "PosteriorPlan",
     "QuadraticEnergy",
     "StoredPartitions",
     "TreePartitions",
+    "draw_for_chain",
     "draw_posterior",
+    "noise_temperature",
     "reason_against_draws",
     "virtual_states",
     "warn_if_not_draws",

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sglb.posterior.energies import Energy, QuadraticEnergy
 from sglb.posterior.frozen import BATCH, FrozenChain
@@ -11,6 +12,9 @@ from sglb.posterior.leaf_draws import LeafDraws
 from sglb.posterior.partitions import Partitions
 from sglb.posterior.prior import LeafPrior
 from sglb.samplers import Langevin
+
+Floats = NDArray[np.float64]
+NO_ROWS: NDArray[np.intp] = np.empty(0, dtype=np.intp)
 
 # Largest eps (h + gamma). A step makes the variance of a leaf too large by the factor
 # 1 / (1 - eps (h + gamma) / 2), h being the curvature there: by at most 14 %, and by less where the
@@ -63,13 +67,15 @@ def draw_posterior(
     n_draws: int,
     *,
     mirror: bool = False,
+    watched: NDArray[np.intp] = NO_ROWS,
     seed: int = 0,
     n_threads: int = 1,
 ) -> LeafDraws:
     """Draw from the posterior of an energy under the prior of partitions of the training rows.
 
     With `mirror` half of the draws are minus the others, which have the same law where the energy
-    is quadratic: their mean is exactly 0.
+    is quadratic: their mean is exactly 0. The draws know their stages at the `watched` training
+    rows.
     """
     if n_draws < 1:
         raise ValueError(f"n_draws must be at least 1, not {n_draws!r}")
@@ -81,12 +87,18 @@ def draw_posterior(
     sampler = plan.sampler(energy, prior)
     n_chains = n_draws // 2 if mirror else n_draws
     values = np.empty((prior.n_all_leaves, energy.n_outputs, n_chains), dtype=np.float32)
+    stages = np.empty((2, energy.n_outputs, len(watched), n_chains))
     for first in range(0, n_chains, BATCH):
         end = min(first + BATCH, n_chains)
         chain = FrozenChain(
             energy, prior, sampler, first, end - first, seed=seed, n_threads=n_threads
         )
-        for _ in range(plan.n_steps):
+        for step in range(plan.n_steps):
+            if step == plan.n_steps // 2:
+                stages[0, :, :, first:end] = chain.state[:, watched]
             chain.step()
+        stages[1, :, :, first:end] = chain.state[:, watched]
         values[:, :, first:end] = chain.leaf_values()
-    return LeafDraws(np.array(partitions.n_leaves), values, mirror)
+    if mirror:
+        stages = np.concatenate([stages, -stages], axis=3)
+    return LeafDraws(np.array(partitions.n_leaves), values, mirror, stages)

@@ -1,7 +1,7 @@
 """Draws of a function from a posterior: values on the leaves of partitions, one for each draw."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,12 +22,14 @@ class LeafDraws:
 
     `values` (leaves of all partitions, n_outputs, M) has the leaves of partition k, n_leaves[k] of
     them, one partition after the other. With `mirror` there are 2 M draws, of which the last M are
-    minus the first.
+    minus the first. `stages` (2, n_outputs, n_watched, n_draws) are the draws at some training rows
+    halfway and at the end: where both have the same law, the chains have forgotten how they began.
     """
 
     n_leaves: NDArray[np.int64]
     values: NDArray[np.float32]
     mirror: bool = False
+    stages: Floats = field(default_factory=lambda: np.empty((2, 1, 0, 0)))
 
     @property
     def n_outputs(self) -> int:

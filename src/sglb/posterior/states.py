@@ -52,7 +52,9 @@ def reason_against_draws(model: Model) -> str | None:
 def warn_if_not_draws(model: Model, stacklevel: int) -> None:
     """Warn if the disagreement of states does not measure the uncertainty of a posterior."""
     reason = reason_against_draws(model)
-    advice = ". Rank rows by 'total' instead" if model.recipe.kind == "classifier" else ""
+    advice = ". Fit with uncertainty=True"
+    if model.recipe.kind == "classifier":
+        advice += ", or rank rows by 'total' instead"
     if reason is not None:
         warnings.warn(
             "the states of this chain are not draws from its posterior, and their disagreement"

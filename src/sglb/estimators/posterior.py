@@ -1,0 +1,186 @@
+"""Draws of a fitted model, as users see them."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sglb import diagnostics
+from sglb.losses.shapes import user_shape
+from sglb.posterior import ChainPosterior, PosteriorPlan, TreePartitions
+from sglb.uncertainty import Uncertainty, of_means, of_probabilities
+
+if TYPE_CHECKING:
+    from sglb.estimators.base import ChainEstimator
+
+Floats = NDArray[np.float64]
+
+# Share of rows whose R-hat may exceed the bound by chance.
+LARGEST_RHAT, RARE = 1.01, 0.01
+
+
+class Posterior:
+    """Draws from the posterior of a fitted model: each draw is a model of its own.
+
+    Made by `model.posterior(X, y)`. The draws of all methods share one traversal of the trees, and
+    rows are computed block by block, so that memory grows with what is returned only.
+    """
+
+    def __init__(self, estimator: "ChainEstimator", posterior: ChainPosterior) -> None:
+        self._estimator = estimator
+        self._posterior = posterior
+
+    def __repr__(self) -> str:
+        plan = self.plan
+        return (
+            f"Posterior(kind={plan.kind!r}, n_draws={plan.n_draws}, prior_variance="
+            f"{plan.prior_variance:g}, temperature={plan.temperature:g})"
+        )
+
+    @property
+    def plan(self) -> PosteriorPlan:
+        """What was drawn: kind, draws, prior variance, temperature, steps, seed."""
+        return self._posterior.plan
+
+    @property
+    def n_draws(self) -> int:
+        """Number of draws."""
+        return self._posterior.draws.n_draws
+
+    def predict_raw(self, X: Any) -> Floats:
+        """Return the raw scores of all draws, (n_draws, n_rows[, n_outputs])."""
+        return np.concatenate(list(self._raw_blocks(X)), axis=1)
+
+    def predict(self, X: Any) -> Floats:
+        """Return the predictions of all draws, (n_draws, n_rows[, n_outputs or n_classes]).
+
+        Numbers in regression, probabilities of classes otherwise.
+        """
+        return np.concatenate(list(self._blocks(X)), axis=1)
+
+    def mean(self, X: Any) -> Floats:
+        """Return the mean of the predictions of the draws."""
+        return np.concatenate([draws.mean(axis=0) for draws in self._blocks(X)])
+
+    def std(self, X: Any) -> Floats:
+        """Return the standard deviation of the predictions of the draws."""
+        return np.concatenate([draws.std(axis=0) for draws in self._blocks(X)])
+
+    def interval(self, X: Any, coverage: float = 0.9) -> Floats:
+        """Return quantiles of the predictions of the draws, (n_rows, ..., 2).
+
+        An interval for the prediction, that is for the mean or the probability, not for y.
+        """
+        if not 0.0 < coverage < 1.0:
+            raise ValueError(f"coverage must be in (0, 1), got {coverage!r}")
+        levels = [0.5 - 0.5 * coverage, 0.5 + 0.5 * coverage]
+        parts = [np.quantile(draws, levels, axis=0) for draws in self._blocks(X)]
+        return np.moveaxis(np.concatenate(parts, axis=1), 0, -1)
+
+    def uncertainty(self, X: Any) -> Uncertainty:
+        """Return the mean prediction, and knowledge, data and total uncertainty of each row.
+
+        Of classes entropies in nats. Of numbers variances: `total` is that of y about the
+        prediction, learned out of fold, where fit had uncertainty=True; `data` is the rest of it.
+        """
+        if len(self._estimator._fitted().recipe.classes):
+            parts = [of_probabilities(draws) for draws in self._blocks(X)]
+            return Uncertainty(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+        moments = [of_means(draws, None)[:2] for draws in self._blocks(X)]
+        mean, knowledge = (np.concatenate(arrays) for arrays in zip(*moments, strict=True))
+        if self._estimator._fitted().outcomes is None:
+            return Uncertainty(mean, knowledge, None, None)
+        total = np.maximum(self._estimator.predict_distribution(X).variance, knowledge)
+        return Uncertainty(mean, knowledge, total - knowledge, total)
+
+    def summary(self) -> "PosteriorSummary":
+        """Return whether the draws can be trusted: prints as a table with advice."""
+        return PosteriorSummary(self._posterior)
+
+    def _raw_blocks(self, X: Any) -> Iterator[Floats]:
+        """Yield raw scores (n_draws, rows of a block[, n_outputs])."""
+        estimator, draws = self._estimator, self._posterior.draws
+        trace, columns, threads = estimator._codes(X)
+        if self.plan.kind == "laplace":
+            centre = trace.replay(columns, threads)[0]
+        else:
+            centre = np.repeat(trace.offset[:, None], columns.shape[1], axis=1)
+        partitions = TreePartitions(trace, columns, threads)
+        for rows, values in draws.blocks(partitions, threads):
+            raw = centre[:, rows, None] + values
+            yield np.stack([user_shape(raw[:, :, m]) for m in range(raw.shape[2])])
+        if not columns.shape[1]:
+            shape = user_shape(np.empty((trace.n_outputs, 0))).shape
+            yield np.empty((draws.n_draws, *shape))
+
+    def _blocks(self, X: Any) -> Iterator[Floats]:
+        for raw in self._raw_blocks(X):
+            shape = raw.shape[:2]
+            flat = self._estimator._predict_from(raw.reshape(-1, *raw.shape[2:]))
+            yield flat.reshape(*shape, *flat.shape[1:])
+
+
+class PosteriorSummary:
+    """Whether draws can be trusted, measured at up to 500 training rows.
+
+    rhat          R-hat of the draws halfway through their chains against those at the end, one
+                  value a row and output: near 1 where the chains have forgotten their start
+    ess           effective draws a row: draws are independent, so that this is near their number
+    knowledge     mean variance of the raw scores over draws
+    """
+
+    def __init__(self, posterior: ChainPosterior) -> None:
+        stages = posterior.draws.stages
+        _, n_outputs, n_rows, n_draws = stages.shape
+        draws = np.moveaxis(stages, 3, 1).reshape(2, n_draws, n_outputs * n_rows)
+        if posterior.draws.mirror:  # a draw and its mirror image are one draw to a test of a law
+            draws = draws[:, : n_draws // 2]
+        self.plan = posterior.plan
+        self.n_draws = n_draws
+        self.rhat: Floats = diagnostics.rhat(draws)
+        self.ess: Floats = diagnostics.ess_bulk(draws[1:])
+        self.knowledge = float(stages[1].var(axis=2).mean())
+
+    @property
+    def share_converged(self) -> float:
+        """Share of the rows with an R-hat below 1.01 and what chance adds for so few draws."""
+        # R-hat of two independent samples of M draws exceeds 1 by about chi-square / (4 M).
+        by_chance = 6.6 / (4.0 * self.n_draws)
+        return float(np.mean(self.rhat < LARGEST_RHAT + by_chance))
+
+    @property
+    def warnings(self) -> list[str]:
+        """What is wrong, and what to do."""
+        found = []
+        if self.share_converged < 1.0 - RARE:
+            found.append(
+                f"R-hat is too large at {1.0 - self.share_converged:.1%} of the rows: the chains"
+                f" have not forgotten their start; use more than n_steps={self.plan.n_steps}"
+            )
+        if self.n_draws < 50:
+            found.append(
+                f"{self.n_draws} draws: an average over them is off by knowledge / {self.n_draws}"
+                " in the loss; use 100 or more"
+            )
+        return found
+
+    def __str__(self) -> str:
+        plan = self.plan
+        median, high = np.quantile(self.rhat, (0.5, 0.99))
+        rows = [
+            ("kind", plan.kind),
+            ("draws", f"{self.n_draws}"),
+            ("steps of a chain", f"{plan.n_steps}"),
+            ("prior variance", f"{plan.prior_variance:g}"),
+            ("temperature", f"{plan.temperature:.4g}"),
+            ("variance of raw scores", f"{self.knowledge:.4g}"),
+            ("error of a mean", f"{self.knowledge / self.n_draws:.2g} in the loss"),
+            ("R-hat, median and 99 %", f"{median:.3f}, {high:.3f}"),
+            ("effective draws, median", f"{np.median(self.ess):.0f}"),
+        ]
+        width = max(len(name) for name, _ in rows)
+        lines = [f"{name:<{width}}  {value}" for name, value in rows]
+        return "\n".join([*lines, *(f"warning: {text}" for text in self.warnings)])
+
+    __repr__ = __str__

@@ -1,0 +1,171 @@
+"""The posterior of a trained chain: draws of what its trees could have been.
+
+The trees of the chain are frozen, their leaf values are drawn.
+
+    laplace   around the chain's last state, with the loss to second order there: the mean of the
+              draws is that state, so that accuracy costs nothing
+    full      from the chain's start, with the loss itself: the posterior of a Gaussian process
+              whose kernel is the trees; the mean is another model, often a worse one
+
+The kernel has seen the data, because the trees have (empirical Bayes).
+"""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sglb import sums
+from sglb.elementary import log
+from sglb.losses import Loss
+from sglb.losses.blocks import sample_rows
+from sglb.losses.shapes import user_shape
+from sglb.posterior.drawing import DrawPlan, draw_posterior
+from sglb.posterior.energies import Energy, LossEnergy, QuadraticEnergy
+from sglb.posterior.leaf_draws import LeafDraws
+from sglb.posterior.partitions import TreePartitions
+from sglb.target import Target
+from sglb.trace import Trace
+
+Floats = NDArray[np.float64]
+Kind = Literal["laplace", "full"]
+
+# Prior variances that "auto" chooses from, and how far the mean probability of the draws may be
+# from the model's own, in shares of the loss.
+PRIOR_VARIANCES = (3.0, 1.0, 0.3, 0.1, 0.03)
+LARGEST_COST = 1e-3
+# Draws that the cost of a prior variance is measured with.
+TRIAL_DRAWS = 32
+# Training rows at which draws are watched: enough to see a share of 1 % of the rows.
+WATCHED_ROWS = 500
+
+
+@dataclass(frozen=True)
+class PosteriorPlan:
+    """What to draw: how many draws of which kind, the prior variance (None: automatic), the
+    temperature, and the steps of each chain.
+    """
+
+    kind: Kind = "laplace"
+    n_draws: int = 100
+    prior_variance: float | None = None
+    temperature: float = 1.0
+    n_steps: int = 150
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class ChainPosterior:
+    """Draws, and the plan with all its numbers."""
+
+    draws: LeafDraws
+    plan: PosteriorPlan
+
+
+def draw_for_chain(
+    loss: Loss,
+    trace: Trace,
+    columns: NDArray[np.uint8],
+    target: Target,
+    plan: PosteriorPlan,
+    n_threads: int = 1,
+) -> ChainPosterior:
+    """Draw from the posterior of a chain, given the codes of its training rows and their target."""
+    partitions = TreePartitions(trace, columns, n_threads)
+    raw = trace.replay(columns, n_threads)[0]
+    energy: Energy
+    if plan.kind == "laplace":
+        energy = QuadraticEnergy.at(loss, target, raw)
+    else:
+        energy = LossEnergy(loss, target, trace.offset)
+    if plan.prior_variance is None:
+        variance = 1.0
+        if plan.kind == "laplace" and loss.task != "regression":
+            variance = _largest_harmless(loss, energy, partitions, raw, plan, n_threads)
+        plan = replace(plan, prior_variance=variance)
+    return ChainPosterior(_draw(energy, partitions, plan, plan.n_draws, n_threads), plan)
+
+
+def _draw(
+    energy: Energy, partitions: TreePartitions, plan: PosteriorPlan, n_draws: int, n_threads: int
+) -> LeafDraws:
+    assert plan.prior_variance is not None
+    return draw_posterior(
+        energy,
+        partitions,
+        DrawPlan(plan.prior_variance, plan.temperature, plan.n_steps),
+        n_draws,
+        mirror=plan.kind == "laplace",
+        watched=_watched_rows(energy.n_rows),
+        seed=plan.seed,
+        n_threads=n_threads,
+    )
+
+
+def _watched_rows(n_rows: int) -> NDArray[np.intp]:
+    return np.unique(np.linspace(0, n_rows - 1, WATCHED_ROWS).astype(np.intp))
+
+
+def _largest_harmless(
+    loss: Loss,
+    energy: Energy,
+    partitions: TreePartitions,
+    raw: Floats,
+    plan: PosteriorPlan,
+    n_threads: int,
+) -> float:
+    """Return the largest prior variance whose mean probabilities are close to the model's own.
+
+    If the model's probabilities p are right, predicting the mean m of the draws costs KL(p, m) a
+    row. That is compared with the entropy of p, the model's loss in that case.
+    """
+    probability = _probabilities(loss, raw)
+    entropy = sums.mean(-(probability * log(np.maximum(probability, 1e-300))).sum(axis=-1))
+    centre = raw[:, _watched_rows(energy.n_rows)]
+    p = _probabilities(loss, centre)
+    for variance in PRIOR_VARIANCES:
+        trial = replace(plan, prior_variance=variance, n_steps=max(1, plan.n_steps // 2))
+        draws = _draw(energy, partitions, trial, TRIAL_DRAWS, n_threads).stages[1]
+        several = np.array(
+            [_probabilities(loss, centre + draws[:, :, m]) for m in range(TRIAL_DRAWS)]
+        )
+        # Draws come with their mirror images, which take away what is odd in them.
+        pairs = 0.5 * (several[: TRIAL_DRAWS // 2] + several[TRIAL_DRAWS // 2 :])
+        mean = pairs.mean(axis=0)
+        # A mean of M pairs has an error of variance v / M, which adds v / (2 M p) to KL.
+        error = pairs.var(axis=0, ddof=1) / len(pairs) / np.maximum(p, 1e-12)
+        cost = (p * log(np.maximum(p, 1e-300) / np.maximum(mean, 1e-300))).sum(axis=-1)
+        if sums.mean(cost - 0.5 * error.sum(axis=-1)) <= LARGEST_COST * entropy:
+            return variance
+    return PRIOR_VARIANCES[-1]
+
+
+def _probabilities(loss: Loss, raw: Floats) -> Floats:
+    """Return the probabilities of all classes at raw scores (n_outputs, n_rows)."""
+    probability = loss.link(user_shape(raw))
+    if probability.ndim == 1:
+        probability = np.stack([1.0 - probability, probability], axis=-1)
+    return probability
+
+
+def noise_temperature(loss: Loss, target: Target, raw: Floats) -> float:
+    """Return the temperature at which loss / temperature is minus a log likelihood, in regression.
+
+    mean g^2 / mean h at raw scores out of fold, which is 1 for a log likelihood (the two forms of
+    Fisher's information), and for the squared loss the variance of the residuals.
+    """
+    rows = target.take(sample_rows(len(target)))
+    scores = user_shape(raw[:, sample_rows(len(target))])
+    gradient = loss.gradient(rows.values, scores).reshape(len(rows), -1)
+    diagonal, _ = loss.hessian_parts(rows.values, scores)
+    curvature = np.abs(diagonal).reshape(len(rows), -1)
+    square = rows.mean(np.square(gradient).sum(axis=1))
+    temperature = square / rows.mean(curvature.sum(axis=1)) if square > 0.0 else math.nan
+    if not (math.isfinite(temperature) and temperature > 0.0):
+        raise ValueError(
+            "the noise of y cannot be told from the residuals, which are zero or not finite; state"
+            " the temperature, the variance of the noise"
+        )
+    return temperature

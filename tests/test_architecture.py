@@ -35,7 +35,7 @@ FLOORS = [
     {"training_set"},
     {"bins", "bundles", "categories", "conformal", "likelihood", "transition"},
     {"datasets", "elementary", "frame", "labels", "layouts", "noise", "sums", "tables", "targets"},
-    {"_core", "columns", "diagnostics", "distributions", "errors", "files"},
+    {"_core", "calibration", "columns", "diagnostics", "distributions", "errors", "files"},
 ]
 
 # Doors between rooms of one floor, one way only.
@@ -308,7 +308,8 @@ LAST_BITS = {
 }
 # Rooms whose numbers neither reach a model file nor choose a model.
 SHOWN_ONLY = {
-    "cli", "diagnostics", "distributions", "experiments", "integrations", "plots", "uncertainty",
+    "calibration", "cli", "diagnostics", "distributions", "experiments", "integrations", "plots",
+    "uncertainty",
 }  # fmt: skip
 # Counts and prefixes of whole numbers, which are exact.
 WHOLE = {

@@ -33,7 +33,7 @@ FLOORS = [
     {"losses", "samplers", "structure"},
     {"totals"},
     {"training_set"},
-    {"bins", "bundles", "categories", "conformal", "likelihood", "transition"},
+    {"bins", "bundles", "categories", "conformal", "likelihood", "scaling", "transition"},
     {"datasets", "elementary", "frame", "labels", "layouts", "noise", "sums", "tables", "targets"},
     {"_core", "calibration", "columns", "diagnostics", "distributions", "errors", "files"},
 ]

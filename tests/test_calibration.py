@@ -92,7 +92,7 @@ def test_infinite_intervals_cover_everything():
 
 def test_a_rejection_curve_by_hand():
     curve = rejection_curve([3.0, 0.0, 1.0], [0.9, 0.1, 0.5])
-    np.testing.assert_allclose(curve.rejected, [0, 1 / 3, 2 / 3, 1])
+    np.testing.assert_allclose(curve.share, [0, 1 / 3, 2 / 3, 1])
     np.testing.assert_allclose(curve.error, [4 / 3, 1 / 3, 0.0, 0.0])
     assert curve.area == pytest.approx((0.5 * 4 / 3 + 1 / 3) / 3)
 

@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import roc_auc_score
 
+from sglb.errors import require_rows
+
 Floats = NDArray[np.float64]
 
 # The usual number of bins of reliability diagrams (Guo et al. 2017 use 15, scikit-learn 5).
@@ -52,10 +54,10 @@ class RejectionCurve(NamedTuple):
     """Error that is left after the most uncertain rows were rejected, (n_rows + 1,) each.
 
     `error` is the sum over the rows that are kept divided by the number of all rows, so that it
-    falls from the mean error to 0 as `rejected`, the share of rejected rows, goes from 0 to 1.
+    falls from the mean error to 0 as `share`, that of the rejected rows, goes from 0 to 1.
     """
 
-    rejected: Floats
+    share: Floats
     error: Floats
 
     @property
@@ -146,13 +148,12 @@ def rejection_curve(error: ArrayLike, uncertainty: ArrayLike) -> RejectionCurve:
         raise ValueError(f"error has {len(errors)} rows, uncertainty {len(values)}")
     if not len(errors):
         raise ValueError("a rejection curve needs at least a row")
-    if (errors < 0.0).any():
-        raise ValueError(f"error must be at least 0; row {int(np.argmax(errors < 0.0))} is not")
+    require_rows("error", errors, errors >= 0.0, "at least 0")
     _, group = np.unique(values, return_inverse=True)
-    expected = (np.bincount(group, errors) / np.bincount(group))[group]
-    ascending = expected[np.argsort(values, kind="stable")]
-    kept = np.append(np.cumsum(ascending)[::-1], 0.0) / len(errors)
-    return RejectionCurve(np.linspace(0.0, 1.0, len(errors) + 1), kept)
+    mean_error = (np.bincount(group, errors) / np.bincount(group))[group]
+    ascending = mean_error[np.argsort(values, kind="stable")]
+    rest = np.append(np.cumsum(ascending)[::-1], 0.0) / len(errors)
+    return RejectionCurve(np.linspace(0.0, 1.0, len(errors) + 1), rest)
 
 
 def prediction_rejection_ratio(error: ArrayLike, uncertainty: ArrayLike) -> float:
@@ -190,9 +191,7 @@ def _read(name: str, values: ArrayLike) -> Floats:
     vector = np.asarray(values, dtype=np.float64)
     if vector.ndim != 1:
         raise ValueError(f"{name} must have shape (n_rows,), not {vector.shape}")
-    if not np.isfinite(vector).all():
-        row = int(np.argmin(np.isfinite(vector)))
-        raise ValueError(f"{name} must be finite; row {row} is {vector[row]}")
+    require_rows(name, vector, np.isfinite(vector), "finite")
     return vector
 
 
@@ -218,14 +217,10 @@ def _read_event(probability: ArrayLike, y: ArrayLike) -> tuple[Floats, NDArray[n
         )
     inside = (table >= 0.0) & (table <= 1.0)
     valid = np.asarray(inside if table.ndim == 1 else inside.all(axis=1))
-    if not valid.all():
-        row = int(np.argmin(valid))
-        raise ValueError(f"probability must be in [0, 1]; row {row} is {table[row]}")
+    require_rows("probability", table, valid, "in [0, 1]")
     n_classes = 2 if table.ndim == 1 else table.shape[1]
     known = np.isin(label, np.arange(n_classes))
-    if not known.all():
-        row = int(np.argmin(known))
-        raise ValueError(f"y must be a class index 0..{n_classes - 1}; row {row} is {label[row]}")
+    require_rows("y", label, known, f"a class index 0..{n_classes - 1}")
     if table.ndim == 1:
         return table, np.asarray(label == 1)
     return table.max(axis=1), np.asarray(label == table.argmax(axis=1))

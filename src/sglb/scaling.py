@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sglb import sums
 from sglb.elementary import exp, log, log1p
+from sglb.errors import require_rows
 
 Floats = NDArray[np.float64]
 
@@ -83,24 +84,20 @@ def _read(
         )
     # Squares of larger ones, times rows, could overflow.
     small = np.asarray((np.abs(scores) <= LARGEST_RAW).reshape(len(scores), -1).all(axis=1))
-    _require("raw", scores, small, f"numbers of at most {LARGEST_RAW:g}")
+    require_rows("raw", scores, small, f"numbers of at most {LARGEST_RAW:g}")
     n_classes = 2 if scores.ndim == 1 else scores.shape[1]
-    _require("y", label, np.isin(label, np.arange(n_classes)), f"a class 0..{n_classes - 1}")
+    require_rows("y", label, np.isin(label, np.arange(n_classes)), f"a class 0..{n_classes - 1}")
     if weight is None:
         return scores, label.astype(np.intp), None
     weights = np.asarray(weight, dtype=np.float64)
     if weights.shape != label.shape:
         raise ValueError(f"weight must have shape {label.shape}, not {weights.shape}")
-    _require("weight", weights, np.isfinite(weights) & (weights >= 0.0), "finite and at least 0")
+    require_rows(
+        "weight", weights, np.isfinite(weights) & (weights >= 0.0), "finite and at least 0"
+    )
     if not weights.any():
         raise ValueError("weight is zero in every row; at least one must be positive")
     return scores, label.astype(np.intp), weights
-
-
-def _require(name: str, values: NDArray[np.generic], valid: NDArray[np.bool_], domain: str) -> None:
-    if not valid.all():
-        row = int(np.argmin(valid))
-        raise ValueError(f"{name} must be {domain}; row {row} is {values[row]}")
 
 
 def _two_classes(raw: Floats, y: NDArray[np.intp], weight: Floats | None) -> _Objective:
@@ -179,13 +176,13 @@ def _newton(objective: _Objective, start: Floats, free: NDArray[np.bool_]) -> Fl
         if step[0] > 0.9 * x[0] > 0.0:  # the slope stays positive, where nothing overflows
             step = step * (0.9 * x[0] / step[0])
         for _ in range(MAX_HALVINGS):
-            following = objective(x - step)
-            if following.value <= at.value:
+            trial = objective(x - step)
+            if trial.value <= at.value:
                 break
             step = 0.5 * step
         else:
             break
-        x, at = x - step, following
+        x, at = x - step, trial
     return x
 
 

@@ -45,9 +45,9 @@ class Quantiles(Distribution):
         finite = np.isfinite(values).all(axis=1)
         if not finite.all():
             raise ValueError(f"values of Quantiles must be finite; row {np.argmin(finite)} is not")
-        sorted_rows = (np.diff(values, axis=1) >= 0.0).all(axis=1)
-        if not sorted_rows.all():
-            row = int(np.argmin(sorted_rows))
+        ascending = (np.diff(values, axis=1) >= 0.0).all(axis=1)
+        if not ascending.all():
+            row = int(np.argmin(ascending))
             raise ValueError(
                 f"quantiles cross in row {row}: {values[row].tolist()}; sorted values,"
                 " np.sort(values, axis=1), are nearer to the true quantiles (Chernozhukov,"

@@ -139,10 +139,10 @@ def _invert(q: Floats, rate: Floats, alpha: Floats) -> Floats:
         limit = at + step[active]
         middle = np.minimum(0.5 * (bottom + top), limit)
         inside = (newton >= bottom) & (newton <= top)
-        following = np.where(inside, np.minimum(newton, limit), middle)
-        u[active], low[active], high[active] = following, bottom, top
+        trial = np.where(inside, np.minimum(newton, limit), middle)
+        u[active], low[active], high[active] = trial, bottom, top
         step[active] *= 2.0
-        active = active[(np.abs(following - at) > PRECISION) & (following > LOWEST_LOG)]
+        active = active[(np.abs(trial - at) > PRECISION) & (trial > LOWEST_LOG)]
         if not len(active):
             break
     return np.exp(np.where(u > LOWEST_LOG, u, -np.inf))

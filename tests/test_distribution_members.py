@@ -195,3 +195,31 @@ def test_scores_agree_with_another_library():
     shape = 1 / gamma.dispersion
     wanted = rules.crps_gamma(counts + 1, shape, shape / gamma.mean)
     np.testing.assert_allclose(gamma.crps(counts + 1), wanted)
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        Gamma(1.0, [1e-15, 1e-12, 1e3, 1e15]),
+        Gamma([1e300, 1e-300], 1.0),
+        Poisson([1e-300, 4e15]),
+        StudentT(0.0, [1e300, 1e-300], 3.0),
+        StudentT(0.0, 1.0, [1e-3, 0.1, 0.5, 0.51, 1e15]),
+        Tweedie([1e-30, 1e30], 1.0, 1.5),
+        Tweedie(1.0, [1e-14, 1e10], 1.5),
+        Quantiles([0.1, 0.9], [[-1e150, 1e150], [0.0, 1e-320]]),
+    ],
+    ids=repr,
+)
+def test_extreme_parameters_give_no_nan_and_no_warning(law):
+    for y in (-5.0, 0.0, 1.0, 1e200, 1e300):
+        for method in (law.cdf, law.logpdf, law.crps):
+            assert not np.isnan(method(y)).any()
+    for q in (1e-12, 0.3, 0.999):
+        assert not np.isnan(law.ppf(q)).any()
+
+
+def test_narrow_laws_are_normal_in_their_scores():
+    """The CRPS of a normal at its median is .2337 of its standard deviation."""
+    for law in (Gamma(1.0, 1e-15), Poisson(4e15), Tweedie(1.0, 1e-14, 1.5)):
+        assert law.crps(law.ppf(0.5))[0] == pytest.approx(0.23369498 * law.std[0], rel=1e-6)

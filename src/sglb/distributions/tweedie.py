@@ -6,6 +6,7 @@ from scipy.special import ndtri
 
 from sglb.distributions import compound
 from sglb.distributions.base import Distribution, Floats
+from sglb.distributions.special import FARTHEST
 
 # A quantile is found to this relative precision: a thousandth of what CRPS promises.
 PRECISION = 1e-12
@@ -13,8 +14,6 @@ PRECISION = 1e-12
 MAX_ITERATIONS = 200
 # Above, neighbouring numbers of jumps are the same float.
 MOST_JUMPS = 2.0**52
-# Beyond this many units of a jump's scale the density is 0, far before floats overflow.
-FARTHEST = 1e300
 # Below exp(LOWEST_LOG) a quantile is the float 0.
 LOWEST_LOG = -745.0
 

@@ -35,10 +35,11 @@ FLOORS = [
     {"losses", "samplers", "structure"},
     {"totals"},
     {"training_set"},
-    {"bins", "bundles", "categories", "conformal", "likelihood", "transition"},
+    {"bins", "bundles", "categories", "conformal", "likelihood", "scaling", "transition"},
     {"datasets", "elementary", "frame", "labels", "layouts", "noise", "tables", "target"},
     {"sums"},
-    {"_core", "columns", "diagnostics", "distributions", "errors", "files", "weights"},
+    {"calibration", "diagnostics", "distributions"},
+    {"_core", "columns", "errors", "files", "weights"},
 ]
 
 # Doors between rooms of one floor, one way only.
@@ -310,7 +311,8 @@ LAST_BITS = {
 }
 # Rooms whose numbers neither reach a model file nor choose a model.
 SHOWN_ONLY = {
-    "cli", "diagnostics", "distributions", "experiments", "integrations", "plots", "uncertainty",
+    "calibration", "cli", "diagnostics", "distributions", "experiments", "integrations", "plots",
+    "uncertainty",
 }  # fmt: skip
 # Counts and prefixes of whole numbers, which are exact.
 WHOLE = {

@@ -102,14 +102,14 @@ def ess_mean(draws: ArrayLike) -> Floats:
 def mcse_mean(draws: ArrayLike) -> Floats:
     """Return the Monte Carlo standard error of the mean, std / sqrt(effective draws)."""
     values = _read(draws)
-    std = _pooled(values).std(axis=0, ddof=1)
+    std = _pool(values).std(axis=0, ddof=1)
     return np.asarray(std / np.sqrt(ess_mean(values)))
 
 
 def summary(draws: ArrayLike) -> Summary:
     """Return mean, standard deviation and all diagnostics of plain chains."""
     values = _read(draws)
-    flat = _pooled(values)
+    flat = _pool(values)
     return Summary(
         flat.mean(axis=0),
         flat.std(axis=0, ddof=1),
@@ -152,7 +152,7 @@ def _by_blocks(function: Callable[[Floats], Floats], values: Floats) -> Floats:
     return result
 
 
-def _pooled(values: Floats) -> Floats:
+def _pool(values: Floats) -> Floats:
     """Return the draws of all chains together, (n_chains * n_draws, n_rows)."""
     return values.reshape(values.shape[0] * values.shape[1], values.shape[2])
 
@@ -165,7 +165,7 @@ def _split(values: Floats) -> Floats:
 
 def _rank_normalise(values: Floats) -> Floats:
     """Replace the draws of each row by normal scores of their ranks, ties by mean ranks."""
-    flat = _pooled(values)
+    flat = _pool(values)
     ranks = rankdata(flat, axis=0)
     scores = ndtri((ranks - BLOM) / (len(flat) + 1.0 - 2.0 * BLOM))
     return np.asarray(scores).reshape(values.shape)
@@ -237,9 +237,9 @@ def _ess_tail(values: Floats) -> Floats:
 def _autocovariance(values: Floats) -> Floats:
     """Return the autocovariance of every chain at lags 0, 1, ..., divided by n_draws."""
     n_draws = values.shape[1]
-    centred = values - values.mean(axis=1, keepdims=True)
+    deviation = values - values.mean(axis=1, keepdims=True)
     length = next_fast_len(2 * n_draws, real=True)
-    spectrum: NDArray[Any] = rfft(centred, n=length, axis=1)
+    spectrum: NDArray[Any] = rfft(deviation, n=length, axis=1)
     power = np.square(spectrum.real) + np.square(spectrum.imag)
     return np.asarray(irfft(power, n=length, axis=1)[:, :n_draws] / n_draws)
 
@@ -267,11 +267,11 @@ def _ess(values: Floats) -> Floats:
     pairs = even + odd
     negative = pairs < 0.0
     negative[0] = False
-    n_kept = np.where(negative.any(axis=0), negative.argmax(axis=0), n_pairs)
-    kept = np.arange(n_pairs)[:, None] < n_kept
+    n_positive = np.where(negative.any(axis=0), negative.argmax(axis=0), n_pairs)
+    positive = np.arange(n_pairs)[:, None] < n_positive
     monotone = np.minimum.accumulate(pairs, axis=0)
-    next_even = np.take_along_axis(even, np.minimum(n_kept, n_pairs - 1)[None], axis=0)[0]
-    next_even = np.where(n_kept < n_pairs, np.maximum(next_even, 0.0), 0.0)
-    tau = -1.0 + 2.0 * np.sum(np.where(kept, monotone, 0.0), axis=0) + next_even
+    next_even = np.take_along_axis(even, np.minimum(n_positive, n_pairs - 1)[None], axis=0)[0]
+    next_even = np.where(n_positive < n_pairs, np.maximum(next_even, 0.0), 0.0)
+    tau = -1.0 + 2.0 * np.sum(np.where(positive, monotone, 0.0), axis=0) + next_even
     n = n_chains * n_draws
     return np.asarray(n / np.maximum(tau, 1.0 / np.log10(n)))

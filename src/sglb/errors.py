@@ -1,5 +1,20 @@
 """What can go wrong, by name. The lowest room: it imports nothing of the library."""
 
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+def require_rows(
+    name: str, values: "NDArray[Any]", valid: "NDArray[np.bool_]", domain: str
+) -> None:
+    """Raise ValueError at the first row of `values` that is not valid: "name must be domain"."""
+    if not valid.all():
+        row = int(valid.argmin())
+        raise ValueError(f"{name} must be {domain}; row {row} is {values[row]}")
+
 
 class ModelFormatError(ValueError):
     """A model file that cannot be trusted; `field` is the part of the file that is wrong."""

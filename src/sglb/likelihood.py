@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sglb import sums
 from sglb.elementary import log, log1p
+from sglb.errors import require_rows
 from sglb.weights import as_weights
 
 Floats = NDArray[np.float64]
@@ -101,22 +102,18 @@ def _standardise(
     if residual.ndim != 1:
         raise ValueError(f"residual must have shape (n_rows,), not {residual.shape}")
     scales = np.broadcast_to(np.asarray(scale, dtype=np.float64), residual.shape)
-    _require("residual", residual, np.isfinite(residual), "finite")
-    _require("scale", scales, np.isfinite(scales) & (scales > 0.0), "positive and finite")
+    require_rows("residual", residual, np.isfinite(residual), "finite")
+    require_rows("scale", scales, np.isfinite(scales) & (scales > 0.0), "positive and finite")
     r = residual / scales
     weights = as_weights(weight, len(r))
-    _require("weight", weights, np.isfinite(weights) & (weights >= 0.0), "finite and at least 0")
+    require_rows(
+        "weight", weights, np.isfinite(weights) & (weights >= 0.0), "finite and at least 0"
+    )
     if not weights.all():
         r, weights = r[weights > 0.0], weights[weights > 0.0]
     if not r.any():
         raise ValueError("residuals are zero in every row, so that they have no scale")
     return r, weights
-
-
-def _require(name: str, values: Floats, valid: NDArray[np.bool_], domain: str) -> None:
-    if not valid.all():
-        row = int(np.argmin(valid))
-        raise ValueError(f"{name} must be {domain}; row {row} is {values[row]}")
 
 
 def _fit_scale(squares: Floats, weight: Floats, inverse_df: float, floor: float) -> ResidualFit:

@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sglb import sums
-from sglb.conformal.ranks import Floats, check_coverage, rank, require, warn_too_few
+from sglb.conformal.ranks import Floats, check_coverage, rank, warn_too_few
+from sglb.errors import require_rows
 
 # Probabilities of a row add up to 1 but for rounding of float32.
 ROUNDING = 1e-5
@@ -56,7 +57,7 @@ class ConformalClasses:
         if label.shape != (len(table),):
             raise ValueError(f"y must have shape ({len(table)},), not {label.shape}")
         valid = np.isin(label, np.arange(table.shape[1]))
-        require("y", label, valid, f"a class index 0..{table.shape[1] - 1}")
+        require_rows("y", label, valid, f"a class index 0..{table.shape[1] - 1}")
         label = label.astype(np.intp)
         score = 1.0 - table[np.arange(len(label)), label]
         self.scores = [np.sort(score[label == index]) for index in range(table.shape[1])]
@@ -93,6 +94,6 @@ def _read_probability(probability: ArrayLike) -> Floats:
             f"probability must have shape (n_rows,) or (n_rows, n_classes), not {table.shape}"
         )
     within = np.asarray(((table >= 0.0) & (table <= 1.0)).all(axis=1))
-    require("probability", table, within, "in [0, 1]")
-    require("probability", table, np.abs(table.sum(axis=1) - 1.0) < ROUNDING, "of sum 1")
+    require_rows("probability", table, within, "in [0, 1]")
+    require_rows("probability", table, np.abs(table.sum(axis=1) - 1.0) < ROUNDING, "of sum 1")
     return table

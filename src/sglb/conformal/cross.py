@@ -12,9 +12,9 @@ from sglb.conformal.ranks import (
     check_coverage,
     rank,
     read_rows,
-    require,
     warn_too_few,
 )
+from sglb.errors import require_rows
 
 # Halvings of a bracket of two floats after which its ends are neighbours: 52 digits, and some more
 # for ends of different size.
@@ -51,7 +51,9 @@ class CrossConformal:
         number = np.asarray(fold)
         if number.shape != (len(y),):
             raise ValueError(f"fold must have shape ({len(y)},), not {number.shape}")
-        require("fold", number, (number >= 0) & (number == np.floor(number)), "a fold 0, 1, ...")
+        require_rows(
+            "fold", number, (number >= 0) & (number == np.floor(number)), "a fold 0, 1, ..."
+        )
         number = number.astype(np.intp)
         sizes = np.bincount(number)
         if len(sizes) < 2 or not sizes.all():
@@ -85,7 +87,7 @@ class CrossConformal:
         scales = np.ones_like(means) if scale is None else self._read_folds("scale", scale)
         if scales.shape != means.shape:
             raise ValueError(f"scale must have shape {means.shape}, not {scales.shape}")
-        require("scale", scales.T, np.asarray((scales > 0.0).all(axis=0)), "positive")
+        require_rows("scale", scales.T, np.asarray((scales > 0.0).all(axis=0)), "positive")
         # The lower end is the negative of an upper end: the k-th smallest of -mean + R scale.
         k = rank(len(self), coverage)
         if k > len(self):
@@ -103,7 +105,7 @@ class CrossConformal:
                 f"{name} must have shape ({len(self.scores)}, n_rows), the values of every fold's"
                 f" model, not {table.shape}"
             )
-        require(name, table.T, np.asarray(np.isfinite(table).all(axis=0)), "finite")
+        require_rows(name, table.T, np.asarray(np.isfinite(table).all(axis=0)), "finite")
         return table
 
     def _order_statistic(self, centre: Floats, scale: Floats, k: int) -> Floats:

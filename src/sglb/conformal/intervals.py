@@ -3,7 +3,8 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sglb.conformal.ranks import Floats, Intervals, Scores, read_rows, require, warn_too_few
+from sglb.conformal.ranks import Floats, Intervals, Scores, read_rows, warn_too_few
+from sglb.errors import require_rows
 
 
 class ConformalResiduals:
@@ -50,7 +51,7 @@ class ConformalQuantiles:
         self, y: ArrayLike, low: ArrayLike, high: ArrayLike, weight: ArrayLike | None = None
     ) -> None:
         y, low, high = read_rows(y=y, low=low, high=high)
-        require("high", high, high >= low, "at least low")
+        require_rows("high", high, high >= low, "at least low")
         self.scores = Scores(np.maximum(low - y, y - high), weight)
 
     def interval(
@@ -62,7 +63,7 @@ class ConformalQuantiles:
     ) -> Intervals:
         """Return intervals for new rows from the same two quantiles of theirs."""
         low, high = read_rows(low=low, high=high)
-        require("high", high, high >= low, "at least low")
+        require_rows("high", high, high >= low, "at least low")
         margin = self.scores.bound(coverage, weight, len(low))
         # An empty interval becomes a point: more than the guarantee asks for.
         middle = low + 0.5 * (high - low)
@@ -74,7 +75,7 @@ def read_scale(scale: ArrayLike, n_rows: int) -> Floats:
     """Return a positive scale of every row; a number is that of all rows."""
     scales = np.asarray(scale, dtype=np.float64)
     (scales,) = read_rows(n_rows, scale=np.full(n_rows, scales) if scales.ndim == 0 else scales)
-    require("scale", scales, scales > 0.0, "positive")
+    require_rows("scale", scales, scales > 0.0, "positive")
     return scales
 
 

@@ -9,12 +9,12 @@ finite bound is valid.
 import math
 import warnings
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sglb import sums
+from sglb.errors import require_rows
 
 Floats = NDArray[np.float64]
 
@@ -86,19 +86,12 @@ def read_rows(n_rows: int | None = None, **arrays: ArrayLike) -> list[Floats]:
     for name, values in arrays.items():
         vector = np.asarray(values, dtype=np.float64)
         if vector.ndim != 1 or (n_rows is not None and len(vector) != n_rows):
-            expected = "(n_rows,)" if n_rows is None else f"({n_rows},)"
-            raise ValueError(f"{name} must have shape {expected}, not {vector.shape}")
-        require(name, vector, np.isfinite(vector), "finite")
+            shape = "(n_rows,)" if n_rows is None else f"({n_rows},)"
+            raise ValueError(f"{name} must have shape {shape}, not {vector.shape}")
+        require_rows(name, vector, np.isfinite(vector), "finite")
         vectors.append(vector)
         n_rows = len(vector)
     return vectors
-
-
-def require(name: str, values: NDArray[Any], valid: NDArray[np.bool_], domain: str) -> None:
-    """Raise ValueError at the first row that is not valid."""
-    if not valid.all():
-        row = int(np.argmin(valid))
-        raise ValueError(f"{name} must be {domain}; row {row} is {values[row]}")
 
 
 class Scores:
@@ -117,7 +110,7 @@ class Scores:
         self.weight: Floats | None = None
         if weight is not None:
             (weights,) = read_rows(len(scores), weight=weight)
-            require("weight", weights, weights >= 0.0, "at least 0")
+            require_rows("weight", weights, weights >= 0.0, "at least 0")
             self.weight = weights[order]
 
     def __len__(self) -> int:
@@ -130,14 +123,14 @@ class Scores:
             raise ValueError(
                 "weight must be stated for calibration rows and for new rows, or for neither"
             )
-        padded = np.append(self.scores, np.inf)
+        bounds_by_rank = np.append(self.scores, np.inf)
         if weight is None or self.weight is None:
             index = min(rank(len(self), coverage) - 1, len(self))
-            return np.full(n_rows, padded[index])
+            return np.full(n_rows, bounds_by_rank[index])
         (new,) = read_rows(n_rows, weight=weight)
-        require("weight", new, new >= 0.0, "at least 0")
+        require_rows("weight", new, new >= 0.0, "at least 0")
         running = sums.running(self.weight)
         total = running[-1] if len(running) else 0.0
         target = coverage * (total + new) * (1.0 - ROUNDING)
-        bound = padded[np.searchsorted(running, target, side="left")]
+        bound = bounds_by_rank[np.searchsorted(running, target, side="left")]
         return np.where(total + new > 0.0, bound, np.inf)

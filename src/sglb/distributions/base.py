@@ -14,6 +14,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sglb.errors import require_rows
+
 Floats = NDArray[np.float64]
 RandomState = int | np.random.Generator | np.random.RandomState | None
 
@@ -49,12 +51,7 @@ class Distribution(ABC):
 
     def _require(self, name: str, valid: NDArray[np.bool_], domain: str) -> None:
         """Raise ValueError at the first row whose parameter is not valid."""
-        if not valid.all():
-            row = int(np.argmin(valid))
-            value = self._rows[name][row]
-            raise ValueError(
-                f"{name} of {type(self).__name__} must be {domain}; row {row} is {value}"
-            )
+        require_rows(f"{name} of {type(self).__name__}", self._rows[name], valid, domain)
 
     def __len__(self) -> int:
         return len(next(iter(self._rows.values())))

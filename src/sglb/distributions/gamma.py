@@ -5,7 +5,7 @@ from numpy.typing import ArrayLike
 from scipy.special import betaln, gammainc, gammaincinv
 
 from sglb.distributions.base import Distribution, Floats
-from sglb.distributions.special import log_poisson
+from sglb.distributions.special import FARTHEST, log_poisson
 
 # Beyond, the quantiles of shape 1 / dispersion leave the range of floats or of SciPy's inverse.
 DISPERSIONS = (1e-15, 1e15)
@@ -57,7 +57,7 @@ class Gamma(Distribution):
 
     def _x(self, y: Floats) -> Floats:
         """Return y in units of the scale, 0 below the support."""
-        return np.maximum(y, 0.0) / self.mean * self._shape
+        return np.minimum(np.maximum(y, 0.0) / self.mean * self._shape, FARTHEST)
 
     def _cdf(self, y: Floats) -> Floats:
         return np.asarray(gammainc(self._shape, self._x(y)))

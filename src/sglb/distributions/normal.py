@@ -8,6 +8,7 @@ from scipy.special import erf, ndtr, ndtri
 
 from sglb.distributions.base import Distribution, Floats
 from sglb.distributions.special import LOG_TWO_PI
+from sglb.errors import require_rows
 
 
 class Normal(Distribution):
@@ -51,7 +52,8 @@ class Normal(Distribution):
 
     def widened(self, variance: ArrayLike) -> Self:
         """Return the law of y if the location has an independent normal error of this variance."""
-        return type(self)(self.location, np.hypot(self.scale, np.sqrt(added(variance, len(self)))))
+        extra = np.sqrt(read_variance(variance, len(self)))
+        return type(self)(self.location, np.hypot(self.scale, extra))
 
     def _z(self, y: Floats) -> Floats:
         return (y - self.location) / self.scale
@@ -78,14 +80,12 @@ class Normal(Distribution):
         return self.location + self.scale * noise.standard_normal(shape)
 
 
-def added(variance: ArrayLike, n_rows: int) -> Floats:
+def read_variance(variance: ArrayLike, n_rows: int) -> Floats:
     """Return a variance that widens n_rows rows: finite and not negative."""
     variance = np.asarray(variance, dtype=np.float64)
     if variance.shape not in ((), (n_rows,)):
         raise ValueError(f"variance must be a number or have shape ({n_rows},)")
     variance = np.broadcast_to(variance, (n_rows,))
     valid = np.isfinite(variance) & (variance >= 0.0)
-    if not valid.all():
-        row = int(np.argmin(valid))
-        raise ValueError(f"variance must be finite and at least 0; row {row} is {variance[row]}")
+    require_rows("variance", variance, valid, "finite and at least 0")
     return variance

@@ -6,6 +6,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sglb.distributions.base import Distribution, Floats, as_index
+from sglb.errors import require_rows
+
+# The square of its double, which a variance may contain, does not overflow.
+LARGEST = 1e150
 
 
 class Quantiles(Distribution):
@@ -42,12 +46,11 @@ class Quantiles(Distribution):
             raise ValueError(
                 f"values of Quantiles must have shape (n_rows, {len(levels)}), not {values.shape}"
             )
-        finite = np.isfinite(values).all(axis=1)
-        if not finite.all():
-            raise ValueError(f"values of Quantiles must be finite; row {np.argmin(finite)} is not")
-        sorted_rows = (np.diff(values, axis=1) >= 0.0).all(axis=1)
-        if not sorted_rows.all():
-            row = int(np.argmin(sorted_rows))
+        small = np.asarray((np.abs(values) <= LARGEST).all(axis=1))
+        require_rows("values of Quantiles", values, small, f"finite, at most {LARGEST:g}")
+        ascending = (np.diff(values, axis=1) >= 0.0).all(axis=1)
+        if not ascending.all():
+            row = int(np.argmin(ascending))
             raise ValueError(
                 f"quantiles cross in row {row}: {values[row].tolist()}; sorted values,"
                 " np.sort(values, axis=1), are nearer to the true quantiles (Chernozhukov,"

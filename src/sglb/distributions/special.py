@@ -22,6 +22,9 @@ SMALL_EXCESS = 0.1
 EXCESS_TERMS = 8
 # Up to here the textbook formula, five times as fast, has terms below 1e4 and an error below 1e-11.
 DIRECT_TO = 1e3
+# Outcomes in units of a scale are cut here: densities are 0 long before, and infinity - infinity is
+# avoided.
+FARTHEST = 1e300
 
 
 def stirling_error(k: Floats) -> Floats:

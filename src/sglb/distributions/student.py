@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from scipy.special import betaln, ndtr, ndtri, stdtr, stdtrit
 
 from sglb.distributions.base import Distribution, Floats
-from sglb.distributions.normal import Normal, added
+from sglb.distributions.normal import Normal, read_variance
 
 # Within this distance of df = 1 the formula of the CRPS, a difference of terms 1 / (df - 1), has
 # lost half of its digits, and the formula of df = 1 has as many.
@@ -73,7 +73,7 @@ class StudentT(Distribution):
         """
         self._require("df", self.df > 2.0, "above 2 to add a variance")
         share = np.where(self._is_normal, 1.0, 1.0 - 2.0 / self._finite_df)
-        extra = np.sqrt(added(variance, len(self)) * share)
+        extra = np.sqrt(read_variance(variance, len(self)) * share)
         return type(self)(self.location, np.hypot(self.scale, extra), self.df)
 
     def _z(self, y: Floats) -> Floats:

@@ -6,6 +6,7 @@ from scipy.special import ndtri
 
 from sglb.distributions import compound
 from sglb.distributions.base import Distribution, Floats
+from sglb.distributions.special import FARTHEST
 
 # A quantile is found to this relative precision: a thousandth of what CRPS promises.
 PRECISION = 1e-12
@@ -82,12 +83,9 @@ class Tweedie(Distribution):
 
     def _flat(self, y: Floats) -> tuple[Floats, Floats, Floats]:
         """Return y in units of the jumps' scale, rate and alpha, all flat."""
-        rate = np.broadcast_to(self._rate, y.shape).reshape(-1)
-        return (
-            (y / self._scale).reshape(-1),
-            rate,
-            np.broadcast_to(self._alpha, y.shape).reshape(-1),
-        )
+        x = np.minimum(y / self._scale, FARTHEST)
+        rate, alpha = np.broadcast_to(self._rate, y.shape), np.broadcast_to(self._alpha, y.shape)
+        return x.reshape(-1), rate.reshape(-1), alpha.reshape(-1)
 
     def _cdf(self, y: Floats) -> Floats:
         x, rate, alpha = self._flat(np.maximum(y, 0.0))
@@ -126,7 +124,7 @@ def _invert(q: Floats, rate: Floats, alpha: Floats) -> Floats:
     """
     z = ndtri(q) / np.sqrt(rate * (1.0 + 1.0 / alpha))
     u = np.log(rate * alpha) + np.clip(z, -3.0, 3.0)
-    low, high = np.full_like(u, LOWEST_LOG - 1.0), np.full_like(u, np.inf)
+    low, high = np.full_like(u, -np.inf), np.full_like(u, np.inf)
     step, active = np.ones_like(u), np.arange(len(u))
     for _ in range(MAX_ITERATIONS):
         at, bottom, top = u[active], low[active], high[active]
@@ -135,14 +133,13 @@ def _invert(q: Floats, rate: Floats, alpha: Floats) -> Floats:
         log_density = compound.log_density(np.exp(at), rate[active], alpha[active])
         with np.errstate(divide="ignore"):
             newton = at - np.where(error == 0.0, 0.0, error / np.exp(log_density + at))
-        # Without an upper end a step is at most twice the last: the cdf is flat in its tail.
-        limit = at + step[active]
-        middle = np.minimum(0.5 * (bottom + top), limit)
         inside = (newton >= bottom) & (newton <= top)
-        following = np.where(inside, np.minimum(newton, limit), middle)
-        u[active], low[active], high[active] = following, bottom, top
+        trial = np.where(inside, newton, 0.5 * (bottom + top))
+        # A bracket without an end, or a flat cdf, would send the next step anywhere.
+        trial = np.clip(trial, at - step[active], at + step[active])
+        u[active], low[active], high[active] = trial, bottom, top
         step[active] *= 2.0
-        active = active[(np.abs(following - at) > PRECISION) & (following > LOWEST_LOG)]
+        active = active[(np.abs(trial - at) > PRECISION) & (trial > LOWEST_LOG)]
         if not len(active):
             break
     return np.exp(np.where(u > LOWEST_LOG, u, -np.inf))

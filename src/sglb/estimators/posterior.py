@@ -1,10 +1,12 @@
 """Draws of a fitted model, as users see them."""
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import f
 
 from sglb import diagnostics
 from sglb.losses.shapes import user_shape
@@ -137,17 +139,19 @@ class PosteriorSummary:
         if posterior.draws.mirror:  # a draw and its mirror image are one draw to a test of a law
             draws = draws[:, : n_draws // 2]
         self.plan = posterior.plan
-        self.n_draws = n_draws
+        self.n_draws, self.ess_draws = n_draws, draws.shape[1]
         self.rhat: Floats = diagnostics.rhat(draws)
         self.ess: Floats = diagnostics.ess_bulk(draws[1:])
         self.knowledge = float(stages[1].var(axis=2).mean())
 
     @property
     def share_converged(self) -> float:
-        """Share of the rows with an R-hat below 1.01 and what chance adds for so few draws."""
-        # R-hat of two independent samples of M draws exceeds 1 by about chi-square / (4 M).
-        by_chance = 6.6 / (4.0 * self.n_draws)
-        return float(np.mean(self.rhat < LARGEST_RHAT + by_chance))
+        """Share of the rows with an R-hat below 1.01, or below what is chance for so few draws."""
+        # R-hat^2 is 1 + (F - 1) / n for a ratio F of mean squares of m = 4 halves of n draws, and
+        # the larger of two such numbers: one of ranks, one of their distances from the middle.
+        n = self.ess_draws // 2
+        by_chance = math.sqrt(1.0 + (f.ppf(1.0 - RARE / 4.0, 3, 4 * (n - 1)) - 1.0) / n)
+        return float(np.mean(self.rhat < max(LARGEST_RHAT, by_chance)))
 
     @property
     def warnings(self) -> list[str]:

@@ -18,8 +18,12 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-# Share of rows whose R-hat may exceed the bound by chance.
-LARGEST_RHAT, RARE = 1.01, 0.01
+# R-hat of a row is too large above LARGEST_RHAT, or where chance makes it so only RARELY. Draws of
+# a batch share their partitions, so that chance does so more often: up to 4 % of the rows of chains
+# that are long enough. More than MANY of them are a sign of short chains.
+LARGEST_RHAT, RARELY, MANY = 1.01, 0.01, 0.1
+# Change of the variance that chains which are long enough do not show.
+STILL = 0.1
 
 
 class Posterior:
@@ -130,6 +134,8 @@ class PosteriorSummary:
                   value a row and output: near 1 where the chains have forgotten their start
     ess           effective draws a row: draws are independent, so that this is near their number
     knowledge     mean variance of the raw scores over draws
+    change        of that variance in the second half of the chains, relative: near 0 where they are
+                  long enough; more sensitive than R-hat, as it is over all rows
     """
 
     def __init__(self, posterior: ChainPosterior) -> None:
@@ -142,7 +148,8 @@ class PosteriorSummary:
         self.n_draws, self.ess_draws = n_draws, draws.shape[1]
         self.rhat: Floats = diagnostics.rhat(draws)
         self.ess: Floats = diagnostics.ess_bulk(draws[1:])
-        self.knowledge = float(stages[1].var(axis=2).mean())
+        halfway, self.knowledge = (float(stage.var(axis=2).mean()) for stage in stages)
+        self.change = self.knowledge / halfway - 1.0 if halfway > 0.0 else 0.0
 
     @property
     def share_converged(self) -> float:
@@ -150,17 +157,22 @@ class PosteriorSummary:
         # R-hat^2 is 1 + (F - 1) / n for a ratio F of mean squares of m = 4 halves of n draws, and
         # the larger of two such numbers: one of ranks, one of their distances from the middle.
         n = self.ess_draws // 2
-        by_chance = math.sqrt(1.0 + (f.ppf(1.0 - RARE / 4.0, 3, 4 * (n - 1)) - 1.0) / n)
-        return float(np.mean(self.rhat < max(LARGEST_RHAT, by_chance)))
+        by_chance = math.sqrt(1.0 + (f.ppf(1.0 - RARELY / 4.0, 3, 4 * (n - 1)) - 1.0) / n)
+        return float((self.rhat < max(LARGEST_RHAT, by_chance)).mean())
 
     @property
     def warnings(self) -> list[str]:
         """What is wrong, and what to do."""
         found = []
-        if self.share_converged < 1.0 - RARE:
+        if self.share_converged < 1.0 - MANY:
             found.append(
                 f"R-hat is too large at {1.0 - self.share_converged:.1%} of the rows: the chains"
                 f" have not forgotten their start; use more than n_steps={self.plan.n_steps}"
+            )
+        if abs(self.change) > STILL:
+            found.append(
+                f"the variance of the draws changed by {self.change:.0%} in the second half of"
+                f" their chains; use more than n_steps={self.plan.n_steps}"
             )
         if self.n_draws < 50:
             found.append(
@@ -179,6 +191,7 @@ class PosteriorSummary:
             ("prior variance", f"{plan.prior_variance:g}"),
             ("temperature", f"{plan.temperature:.4g}"),
             ("variance of raw scores", f"{self.knowledge:.4g}"),
+            ("its change, second half", f"{self.change:+.1%}"),
             ("error of a mean", f"{self.knowledge / self.n_draws:.2g} in the loss"),
             ("R-hat, median and 99 %", f"{median:.3f}, {high:.3f}"),
             ("effective draws, median", f"{np.median(self.ess):.0f}"),

@@ -1,0 +1,206 @@
+"""Draws of fitted models: centred, in any unit, the same bits, and honest about themselves."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+
+from sglb import SGLBClassifier, SGLBRegressor
+from sglb.losses import get_loss
+from sglb.posterior.of_model import LEAST_TEMPERATURE, noise_temperature
+from sglb.target import Target
+from sglb.uncertainty import of_probabilities
+
+FAST = {"n_estimators": 60, "random_state": 0, "max_depth": 3}
+NUMBERS = load_diabetes(return_X_y=True)
+TWO = load_breast_cancer(return_X_y=True)
+THREE = load_iris(return_X_y=True)
+
+
+@pytest.fixture(scope="module")
+def two():
+    model = SGLBClassifier(**FAST).fit(*TWO)
+    return model, model.posterior(*TWO, n_draws=40, prior_variance=0.3)
+
+
+@pytest.fixture(scope="module")
+def numbers():
+    model = SGLBRegressor(uncertainty=True, **FAST).fit(*NUMBERS)
+    return model, model.posterior(*NUMBERS, n_draws=40)
+
+
+def test_draws_have_the_shapes_of_their_task(two, numbers):
+    assert two[1].predict_raw(TWO[0]).shape == (40, 569)
+    assert two[1].predict(TWO[0]).shape == (40, 569, 2)
+    assert numbers[1].predict(NUMBERS[0]).shape == (40, 442)
+    assert numbers[1].interval(NUMBERS[0], 0.5).shape == (442, 2)
+    model = SGLBClassifier(**FAST).fit(*THREE)
+    post = model.posterior(*THREE, n_draws=4)
+    assert post.predict_raw(THREE[0]).shape == (4, 150, 3)
+    probability = post.predict(THREE[0])
+    np.testing.assert_allclose(probability.sum(axis=-1), 1.0)
+    assert post.predict(THREE[0][:0]).shape == (4, 0, 3)
+    assert post.uncertainty(THREE[0]).mean.shape == (150, 3)
+
+
+def test_the_mean_of_raw_scores_is_the_model(two, numbers):
+    for (model, post), X in ((two, TWO[0]), (numbers, NUMBERS[0])):
+        raw = post.predict_raw(X)
+        np.testing.assert_allclose(raw.mean(axis=0), model.predict_raw(X), rtol=1e-4, atol=1e-4)
+        assert (raw.std(axis=0) > 0.0).all()
+
+
+def test_statistics_are_those_of_the_draws(two):
+    _, post = two
+    draws = post.predict(TWO[0])
+    np.testing.assert_allclose(post.mean(TWO[0]), draws.mean(axis=0))
+    np.testing.assert_allclose(post.std(TWO[0]), draws.std(axis=0))
+    np.testing.assert_allclose(
+        post.interval(TWO[0], 0.8), np.moveaxis(np.quantile(draws, [0.1, 0.9], axis=0), 0, -1)
+    )
+    for part, expected in zip(post.uncertainty(TWO[0]), of_probabilities(draws), strict=True):
+        np.testing.assert_allclose(part, expected, atol=1e-12)
+
+
+def test_a_larger_prior_variance_is_more_spread(two):
+    model, _ = two
+    spreads = [
+        model.posterior(*TWO, n_draws=40, prior_variance=variance).std(TWO[0]).mean()
+        for variance in (0.01, 0.1, 1.0)
+    ]
+    assert spreads == sorted(spreads)
+
+
+def test_automatic_draws_predict_as_well_as_the_model(two):
+    model, _ = two
+    post = model.posterior(*TWO)
+    assert post.plan.prior_variance in (3.0, 1.0, 0.3, 0.1, 0.03, 0.01)
+    truth = np.arange(569), TWO[1]
+    own, mean = (-np.log(p[truth]).mean() for p in (model.predict_proba(TWO[0]), post.mean(TWO[0])))
+    assert mean < 1.02 * own
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_any_number_of_threads_gives_the_same_bits(two, n_jobs):
+    model = SGLBClassifier(n_jobs=n_jobs, **FAST).fit(*TWO)
+    post = model.posterior(*TWO, n_draws=40, prior_variance=0.3)
+    assert (post.predict_raw(TWO[0]) == two[1].predict_raw(TWO[0])).all()
+
+
+@pytest.mark.parametrize("factor", [1e-3, 1e3])
+def test_the_unit_of_y_does_not_matter(numbers, factor):
+    X, y = NUMBERS
+    model = SGLBRegressor(uncertainty=True, **FAST).fit(X, factor * y)
+    expected = numbers[0].predict_uncertainty(X)
+    actual = model.predict_uncertainty(X)
+    np.testing.assert_allclose(actual.knowledge, factor**2 * expected.knowledge, rtol=1e-3)
+    np.testing.assert_allclose(actual.total, factor**2 * expected.total, rtol=1e-3)
+
+
+def test_rows_that_are_unlike_any_others_are_less_known(two):
+    _, post = two
+    rng = np.random.default_rng(0)
+    strange = np.column_stack([rng.permutation(column) for column in TWO[0].T])
+    known, unknown = (post.uncertainty(X).knowledge.mean() for X in (TWO[0], strange))
+    assert unknown > 2.0 * known
+
+
+def test_uncertainty_of_a_fit_is_that_of_its_posterior():
+    model = SGLBClassifier(uncertainty=True, **FAST).fit(*TWO)
+    plain = SGLBClassifier(**FAST).fit(*TWO)
+    assert (model.predict_proba(TWO[0]) == plain.predict_proba(TWO[0])).all()
+    u = model.predict_uncertainty(TWO[0])
+    expected = plain.posterior(*TWO).uncertainty(TWO[0])
+    for part, other in zip(u, expected, strict=True):
+        assert (part == other).all()
+    assert u.knowledge.mean() > 1e-4
+
+
+def test_parts_of_the_variance_add_up(numbers):
+    model, _ = numbers
+    u = model.predict_uncertainty(NUMBERS[0])
+    np.testing.assert_allclose(u.knowledge + u.data, u.total)
+    assert (u.data >= 0.0).all()
+    assert (u.total >= model.predict_distribution(NUMBERS[0]).variance).all()
+
+
+def test_losses_without_a_law_have_knowledge_only():
+    model = SGLBRegressor(loss="huber", uncertainty=True, **FAST).fit(*NUMBERS)
+    u = model.predict_uncertainty(NUMBERS[0])
+    assert u.data is None
+    assert u.total is None
+    assert (u.knowledge > 0.0).all()
+
+
+class LogCosh:
+    def loss(self, y, raw):
+        return np.logaddexp(raw - y, y - raw)
+
+    def gradient(self, y, raw):
+        return np.tanh(raw - y)
+
+
+def test_a_loss_of_the_users_own_has_a_posterior():
+    X, y = NUMBERS
+    model = SGLBRegressor(loss=LogCosh(), uncertainty=True, **FAST).fit(X, (y - 150.0) / 80.0)
+    assert (model.predict_uncertainty(X).knowledge > 0.0).all()
+
+
+def test_the_full_posterior_of_weights_and_categories():
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"a": rng.normal(size=600), "b": pd.Categorical(rng.integers(0, 90, 600))})
+    y = (frame["a"] + 0.02 * frame["b"].astype(int) + rng.normal(size=600) > 1.0).astype(int)
+    weight = rng.uniform(0.5, 2.0, 600)
+    model = SGLBClassifier(**FAST).fit(frame, y, weight)
+    post = model.posterior(
+        frame, y, weight, kind="full", n_draws=20, prior_variance=1.0, n_steps=300
+    )
+    mean = post.mean(frame)[:, 1]
+    assert np.corrcoef(mean, model.predict_proba(frame)[:, 1])[0, 1] > 0.8
+    assert "kind='full'" in repr(post)
+
+
+def test_a_summary_prints_and_warns(two):
+    model, post = two
+    good = post.summary()
+    assert good.share_converged > 0.9
+    assert "effective draws" in str(good)
+    assert len(good.warnings) == 1  # 40 draws
+    short = model.posterior(*TWO, n_draws=40, prior_variance=3.0, n_steps=40).summary()
+    assert any("n_steps=40" in text for text in short.warnings)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_draws": 3}, "n_draws=3 is not allowed; use an even integer"),
+        ({"kind": "long"}, "kind='long' is not allowed; use 'laplace' or 'full'"),
+        ({"prior_variance": 0.0}, "prior_variance=0.0 is not allowed"),
+        ({"temperature": -1.0}, "temperature=-1.0 is not allowed"),
+        ({"n_steps": -1}, "n_steps=-1 is not allowed"),
+    ],
+)
+def test_wrong_arguments_are_rejected(two, options, message):
+    with pytest.raises(ValueError, match=message):
+        two[0].posterior(*TWO, **options)
+
+
+def test_a_posterior_asks_for_what_it_needs():
+    X, y = NUMBERS
+    model = SGLBRegressor(**FAST).fit(X, y)
+    with pytest.raises(ValueError, match="uncertainty=True; or state it: temperature="):
+        model.posterior(X, y)
+    assert model.posterior(X, y, temperature=3000.0, n_draws=4).n_draws == 4
+    with pytest.raises(ValueError, match="X has 442 rows but y has 10"):
+        model.posterior(X, y[:10], temperature=1.0)
+    classes = SGLBClassifier(**FAST).fit(*TWO)
+    with pytest.raises(ValueError, match="labels that do not occur in the training rows"):
+        classes.posterior(TWO[0], TWO[1] + 1)
+
+
+def test_the_temperature_of_the_squared_loss_is_the_variance_of_the_residuals():
+    y, raw = np.array([1.0, 2.0, 5.0]), np.array([[0.0, 4.0, 5.0]])
+    assert noise_temperature(get_loss("squared"), Target.of(y), raw) == pytest.approx(5.0 / 3.0)
+    weighted = Target.of(y, [2.0, 1.0, 1.0])
+    assert noise_temperature(get_loss("squared"), weighted, raw) == pytest.approx(6.0 / 4.0)
+    assert noise_temperature(get_loss("squared"), Target.of(y), y[None]) == LEAST_TEMPERATURE

@@ -36,7 +36,7 @@ FLOORS = [
     {"bins", "bundles", "categories", "transition"},
     {"datasets", "elementary", "frame", "labels", "layouts", "noise", "tables", "target"},
     {"sums"},
-    {"_core", "columns", "errors", "files", "weights"},
+    {"_core", "columns", "errors", "files", "threads", "weights"},
 ]
 
 # Doors between rooms of one floor, one way only.

@@ -7,8 +7,7 @@ means hardly depend on a fold, and the ordered mean of a row does not contain it
 """
 
 from collections.abc import Callable
-from concurrent.futures import Executor, ThreadPoolExecutor
-from contextvars import copy_context
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +16,7 @@ from sglb import _core, sums
 from sglb.chain import Chain
 from sglb.losses.shapes import user_shape
 from sglb.noise import Role
+from sglb.threads import side_by_side
 from sglb.training_set import TrainingSet
 
 Floats = NDArray[np.float64]
@@ -90,27 +90,18 @@ def best_length(
     """
     folds = [make_fold(fold_of == number) for number in range(N_FOLDS)]
     best, lowest = 1, np.inf
-    with ThreadPoolExecutor(max(1, min(n_threads, N_FOLDS) - 1)) as pool:
-        for first in range(0, max_steps, STRIDE):
-            steps = range(first, min(first + STRIDE, max_steps))
-            energies = np.array(_run_folds(folds, steps, pool if n_threads > 1 else None))
-            curve = np.array([sums.total(of_folds) for of_folds in energies.T])
-            index = int(np.argmin(np.where(np.isnan(curve), np.inf, curve)))
-            if curve[index] < lowest:
-                best, lowest = first + index + 1, float(curve[index])
-            if steps[-1] + 1 - best >= PATIENCE:
-                break
+    for first in range(0, max_steps, STRIDE):
+        steps = range(first, min(first + STRIDE, max_steps))
+        energies = np.array(side_by_side([partial(fold.run, steps) for fold in folds], n_threads))
+        curve = np.array([sums.total(of_folds) for of_folds in energies.T])
+        index = int(np.argmin(np.where(np.isnan(curve), np.inf, curve)))
+        if curve[index] < lowest:
+            best, lowest = first + index + 1, float(curve[index])
+        if steps[-1] + 1 - best >= PATIENCE:
+            break
     if not np.isfinite(lowest):
         raise ValueError(
             "the loss of the held-out rows is not finite at any step, so that cross-validation"
             " cannot choose the number of trees; state n_estimators"
         )
     return best
-
-
-def _run_folds(folds: list[Fold], steps: range, pool: Executor | None) -> list[Floats]:
-    """Run all folds; threads inherit the caller's context, such as np.errstate."""
-    if pool is None:
-        return [fold.run(steps) for fold in folds]
-    futures = [pool.submit(copy_context().run, fold.run, steps) for fold in folds[1:]]
-    return [folds[0].run(steps), *(future.result() for future in futures)]

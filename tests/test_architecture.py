@@ -24,7 +24,7 @@ FLOORS = [
     {"estimators"},
     {"archive", "posterior", "prepare"},
     {"model"},
-    {"recipe"},
+    {"chains", "recipe"},
     {"boosting", "defaults", "folds", "settings", "uncertainty"},
     {"callbacks", "chain"},
     {"growth", "metrics", "shard"},

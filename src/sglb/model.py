@@ -8,30 +8,49 @@ from numpy.typing import NDArray
 
 from sglb.layouts import KnownLayout
 from sglb.recipe import Recipe
-from sglb.trace import States, Trace
+from sglb.trace import States, Trace, join
 
 Scores = dict[str, dict[str, list[float]]]  # evaluation set -> metric -> one value a step
 
 
 @dataclass(frozen=True)
-class Model:
-    """A recipe and the trace of the chain that it made.
+class Record:
+    """The scores of evaluation sets during training, and the best by the watched one."""
 
-    `residual_variance` is the weighted mean squared residual of the training rows, None where the
-    prediction is not a mean.
-    """
-
-    recipe: Recipe
-    trace: Trace
-    residual_variance: float | None = None
     best_iteration: int | None = None
     best_score: float | None = None
     evals_result: Scores = field(default_factory=dict)
 
+
+@dataclass(frozen=True)
+class Model:
+    """A recipe and the traces of the chains that it made; raw scores are the mean of the chains'.
+
+    `residual_variance` is the weighted mean squared residual of the training rows, None where the
+    prediction is not a mean. `record` is that of the mean of the chains, `chain_records` those of
+    each: of a single chain the same one.
+    """
+
+    recipe: Recipe
+    traces: tuple[Trace, ...]
+    residual_variance: float | None
+    record: Record
+    chain_records: tuple[Record, ...]
+
+    @property
+    def n_steps(self) -> int:
+        """Steps of the longest chain."""
+        return max(len(trace) for trace in self.traces)
+
     @cached_property
     def final(self) -> States:
-        """The last state of the chain, ready for prediction."""
-        return self.trace.states([len(self.trace)])
+        """The mean of the chains' last states, ready for prediction."""
+        return States.mean(self.traces)
+
+    @cached_property
+    def finals(self) -> States:
+        """The last state of each chain, ready for prediction."""
+        return States.of(self.traces, [[len(trace)] for trace in self.traces])
 
     @cached_property
     def layout(self) -> KnownLayout:
@@ -41,6 +60,6 @@ class Model:
     @property
     def feature_importances(self) -> NDArray[np.float64]:
         """Share of each column in the gain of all splits; zeros if nothing was ever split."""
-        gains = self.recipe.encoding.share(self.trace.feature_gains())
+        gains = self.recipe.encoding.share(join(self.traces).feature_gains())
         total = gains.sum()
         return gains / total if total > 0.0 else np.zeros_like(gains)

@@ -5,7 +5,6 @@ keeps a `Model`, which `fitted` reads.
 """
 
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -14,34 +13,18 @@ from numpy.typing import NDArray
 from sklearn.utils import Tags
 
 from sglb import archive
-from sglb.boosting import boost
-from sglb.callbacks import (
-    Callback,
-    EarlyStopping,
-    EvaluationSet,
-    History,
-    Parameters,
-    Progress,
-    check_callbacks,
-    say,
-)
-from sglb.chain import Chain
+from sglb.callbacks import Callback, EvaluationSet, check_callbacks
 from sglb.estimators.constructor import check_names
 from sglb.estimators.evaluation import EvalSets, StatedSet, check_watched, list_sets
 from sglb.estimators.fitted import FittedChain
-from sglb.estimators.residuals import residual_variance
-from sglb.folds import Fold, assign_folds, best_length
+from sglb.estimators.training import Scoring, Training
 from sglb.frame import read_features, read_weight
 from sglb.losses import Loss
 from sglb.metrics import MetricSpec, get_metrics
-from sglb.model import Model
 from sglb.prepare import EncodedRows, LabelledRows, Request, prepare, warn_of_repeats
-from sglb.recipe import Kind, Recipe
-from sglb.samplers import Annealed
+from sglb.recipe import Kind
 from sglb.settings import check_parameters, n_threads
 from sglb.target import Target
-from sglb.trace import Trace
-from sglb.training_set import TrainingSet
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -93,8 +76,9 @@ class ChainEstimator(FittedChain):
         function is the better the smaller unless it has an attribute `greater_is_better` that is
         true; it sees classes as 0, 1, ... and their probabilities, and no weights. Early stopping
         watches the first metric on the last set. `callbacks`, several or one, look on after each
-        step and may end the chain (`sglb.BaseCallback`, `sglb.StepInfo`). `check_gradient` compares
-        the gradient of a loss of your own with finite differences of it on a few rows first.
+        step and may end the chain (`sglb.BaseCallback`, `sglb.StepInfo`); of several chains they
+        see the first, and end all. `check_gradient` compares the gradient of your own loss with
+        finite differences of it on a few rows first.
         """
         parameters = self.get_params(deep=False)
         check_parameters(parameters)
@@ -114,17 +98,11 @@ class ChainEstimator(FittedChain):
         )
         prepared = prepare(rows, self._choose_loss(rows.target.classes), request, threads)
         del rows  # they may be a copy of the table
-        recipe, data = prepared.recipe, prepared.data
-        n_steps = self._length(recipe, data, threads)
-        chain = recipe.make_chain(data, threads)
-        history = History(evaluation_sets(sets, prepared.encoded, threads), metrics, threads)
-        trace = self._run(chain, recipe, n_steps, history, listed_callbacks)
-        best_iteration, best_score = history.best() if history.sets else (None, None)
-        if self.early_stopping_rounds is not None and best_iteration is not None:
-            trace = trace.at(best_iteration)
-        variance = residual_variance(chain, trace)
-        scores = best_iteration, best_score, history.result
-        return self._adopt(Model(recipe, trace, variance, *scores))
+        scoring = Scoring(
+            evaluation_sets(sets, prepared.encoded, threads), metrics, self.early_stopping_rounds
+        )
+        training = Training(prepared.recipe, prepared.data, threads, verbose=self.verbose)
+        return self._adopt(training.run(scoring, listed_callbacks))
 
     def _read_rows(self, X: Any, y: Any, sample_weight: Any) -> LabelledRows:
         """Read the training rows; a row of weight zero is not there."""
@@ -170,51 +148,6 @@ class ChainEstimator(FittedChain):
                 raise ValueError(f"eval_set[{number}]: {error}") from error
             sets.append(LabelledRows(features, target))
         return sets
-
-    def _length(self, recipe: Recipe, data: TrainingSet, threads: int) -> int:
-        """Return the number of steps to take: as stated, or by cross-validation."""
-        settings = recipe.settings
-        if not settings.search_length:
-            return settings.n_steps
-
-        def make_fold(inside: NDArray[np.bool_]) -> Fold:
-            chain = recipe.make_chain(data.take(~np.tile(inside, data.n_copies)), 1)
-            return Fold(chain, data.first_copy().take(inside))
-
-        if self.verbose:
-            say(f"cross-validation of the number of trees, at most {settings.n_steps:,}")
-        folds = assign_folds(data, settings.seed)
-        row_wise = recipe.loss is not None and recipe.loss.row_wise
-        n_steps = best_length(make_fold, folds, settings.n_steps, threads if row_wise else 1)
-        if self.verbose:
-            say(f"{n_steps:,} trees are best")
-        return n_steps
-
-    def _run(
-        self,
-        chain: Chain,
-        recipe: Recipe,
-        n_steps: int,
-        history: History,
-        callbacks: Sequence[Callback],
-    ) -> Trace:
-        """Run the chain with its callbacks."""
-        # The order matters: scores are there before anything looks at them.
-        watching: list[Callback] = [history] if history.sets else []
-        if self.early_stopping_rounds is not None:
-            sampler = recipe.settings.sampler
-            cooling = sampler.n_steps if isinstance(sampler, Annealed) else 0
-            watching.append(EarlyStopping(self.early_stopping_rounds, after=cooling))
-        if callbacks:
-            resolved = recipe.settings.resolved(recipe.parameters, chain.rows.loss)
-            watching += [Parameters(resolved), *callbacks]
-        if self.verbose:
-            watching.append(Progress(every=self.verbose if self.verbose > 1 else None))
-        with ExitStack() as stack:
-            for callback in watching:
-                if callable(close := getattr(callback, "close", None)):
-                    stack.callback(close)
-            return boost(chain, n_steps, watching)
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = dict(super().__getstate__())

@@ -50,6 +50,7 @@ class SGLBRegressor(RegressorMixin, ChainEstimator):  # type: ignore[misc]
         l2_regularization: float | str = "auto",
         init: str = "mean",
         categorical_features: Any = "from_dtype",
+        n_chains: int = 1,
         early_stopping_rounds: int | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -83,7 +84,7 @@ class SGLBRegressor(RegressorMixin, ChainEstimator):  # type: ignore[misc]
         return self._predictions(X)
 
     def staged_predict(self, X: Any) -> Iterator[Floats]:
-        """Yield the predictions of the chain after each step."""
+        """Yield the predictions after each step."""
         for raw in self.staged_predict_raw(X):
             yield self._predict_from(raw)
 
@@ -91,7 +92,7 @@ class SGLBRegressor(RegressorMixin, ChainEstimator):  # type: ignore[misc]
         """Return mean, knowledge, data and total uncertainty (variances) of each row.
 
         `knowledge` is the variance of the prediction over up to `n_states` states of the second
-        half of the chain. It has a meaning only where these are draws from the posterior: a chain
+        half of each chain. It has a meaning only where these are draws from the posterior: a chain
         with leaf_method="gradient" at the temperature that makes loss / temperature minus a log
         likelihood (for the squared loss the variance of the noise), that lasts many times
         1 / (learning_rate * shrink_rate) steps. A warning says where they cannot be. `data` is one

@@ -61,7 +61,7 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
     n_chains : chains that differ in their noise alone; the model is the mean of their raw scores
         (of logits, not of probabilities). Training and prediction take as many times as long, but
         chains run side by side in the threads. Early stopping ends each chain by itself. The first
-        is the chain that n_chains=1 gives.
+        is the chain that n_chains=1 gives; without noise all are.
     early_stopping_rounds : steps without improvement on the last evaluation set before stopping.
     random_state : seed; the same seed gives the same model for any n_jobs.
     n_jobs : threads; None or -1 is all available cores, by the affinity and OMP_NUM_THREADS of the

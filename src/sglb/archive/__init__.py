@@ -103,7 +103,7 @@ def loads(data: bytes) -> Model:
     check_document(document)
     sizes = check_shapes(arrays)
     check_trees(arrays, sizes)
-    lengths = check_chains(document.get("chains"), sizes["T"])
+    lengths = check_chains(document, sizes["T"])
     recipe = _recipe_of(document, arrays, sizes, n_chains=len(lengths))
     trees = Trace.from_arrays(recipe.bins, recipe.offset, arrays)
     record = _record_of(document)

@@ -159,10 +159,11 @@ def _check_fields(
             raise ModelFormatError(where + field, f"{fields[field]!r} is not allowed")
 
 
-def check_chains(chains: Any, n_trees: int) -> list[int]:
-    """Check the field of several chains, None without it; return the number of trees of each."""
-    if chains is None:
+def check_chains(document: Mapping[str, Any], n_trees: int) -> list[int]:
+    """Check the field that several chains have; return the number of trees of each chain."""
+    if "chains" not in document:
         return [n_trees]
+    chains = document["chains"]
     if not isinstance(chains, list) or len(chains) < 2:
         raise ModelFormatError("chains", "they must be a list of two or more")
     for number, chain in enumerate(chains):

@@ -1,5 +1,6 @@
 """Several chains in one model: they differ in their noise, and their mean is the model."""
 
+import _thread
 import pickle
 import threading
 import time
@@ -9,8 +10,7 @@ import pytest
 from sklearn.base import clone
 
 import sglb
-from sglb import BaseCallback, ModelFormatError, SGLBClassifier, SGLBRegressor, Stop, archive
-from sglb.archive.validation import check_chains
+from sglb import BaseCallback, SGLBClassifier, SGLBRegressor, Stop, archive
 from sglb.chain import Chain
 from sglb.chains import Cancelled, Follow, Pace
 from sglb.estimators import training
@@ -378,8 +378,6 @@ def test_an_error_in_another_chain_comes_back_and_ends_the_first(n_jobs, monkeyp
 
 
 def test_ctrl_c_ends_all_chains():
-    import _thread
-
     before = threading.active_count()
     timer = threading.Timer(0.5, _thread.interrupt_main)
     timer.start()
@@ -431,26 +429,3 @@ def test_progress_is_that_of_the_first_chain(capsys):
     assert lines[0] == "sglb: 3 chains, 2 at a time; progress is that of the first"
     assert [line.split()[2] for line in lines[1:-1]] == ["1/30", "10/30", "20/30", "30/30"]
     assert lines[-1] == "sglb: 3 chains of 30, 30, 30 steps"
-
-
-def test_the_first_wrong_field_of_several_chains_is_named():
-    document = {"n_trees": 30, "best_iteration": None, "best_score": None, "evals_result": {}}
-    assert check_chains(None, 7) == [7]
-    assert check_chains([document] * 2, 60) == [30, 30]
-    for stored, field in [
-        ({}, "chains"),
-        ([], "chains"),
-        ([document], "chains"),
-        ([document] * 3, "chains"),
-        ([document, 5], r"chains\[1\]"),
-        ([document, {"n_trees": 30}], r"chains\[1\].best_iteration"),
-        ([document, document | {"n_trees": 0}], r"chains\[1\].n_trees"),
-        ([document, document | {"n_trees": 1.5}], r"chains\[1\].n_trees"),
-        ([document, document | {"n_trees": True}], r"chains\[1\].n_trees"),
-        ([document, document | {"more": 1}], r"chains\[1\].more"),
-        ([document, document | {"best_iteration": 3}], r"chains\[1\].best_iteration"),
-        ([document, document | {"evals_result": []}], r"chains\[1\].evals_result"),
-        ([document, document | {"best_score": "a"}], r"chains\[1\].best_score"),
-    ]:
-        with pytest.raises(ModelFormatError, match=f"model file, {field}:"):
-            check_chains(stored, 60)

@@ -1,5 +1,6 @@
 """Python work side by side in threads."""
 
+import _thread
 import threading
 import time
 from functools import partial
@@ -60,6 +61,18 @@ def test_an_error_in_a_single_thread_comes_back_at_once():
     with pytest.raises(ZeroDivisionError):
         side_by_side([lambda: 1 / 0, lambda: begun.append(1)], 1)
     assert not begun
+
+
+def test_ctrl_c_ends_the_others_while_the_caller_waits_for_them():
+    ended, before = threading.Event(), threading.active_count()
+    timer = threading.Timer(0.2, _thread.interrupt_main)
+
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        side_by_side([lambda: None, lambda: ended.wait(10)], 2, ended.set)
+    timer.join()
+    assert ended.is_set()
+    assert threading.active_count() == before
 
 
 def test_threads_inherit_the_context_of_the_caller():

@@ -39,13 +39,13 @@ def side_by_side(
             fail(error)
 
     with ThreadPoolExecutor(n_threads - 1) as pool:
-        starts = [next(waiting) for _ in range(n_threads - 1)]
-        futures = [pool.submit(copy_context().run, work, number) for number in starts]
-        work(0)
         try:
+            starts = [next(waiting) for _ in range(n_threads - 1)]
+            futures = [pool.submit(copy_context().run, work, number) for number in starts]
+            work(0)
             for future in futures:
                 future.result()
-        except BaseException as error:  # Ctrl-C, while the caller has nothing else to do
+        except BaseException as error:  # Ctrl-C, while the caller waits for the others
             fail(error)
     if errors:
         raise errors[0]

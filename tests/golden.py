@@ -56,6 +56,9 @@ MODELS = {
     "categories": lambda: SGLBClassifier(**SMALL, categorical_features=[2, 3]).fit(
         table(), target() > 1
     ),
+    "chains": lambda: SGLBClassifier(
+        **SMALL, n_chains=3, temperature=1, early_stopping_rounds=1
+    ).fit(numbers()[:60], target()[:60] > 1, eval_set=(numbers()[60:], target()[60:] > 1)),
     "momentum": lambda: SGLBRegressor(**SMALL, sampler=HeavyBall(), leaf_method="gradient").fit(
         numbers(), target()
     ),

@@ -26,7 +26,7 @@ FLOORS = [
     {"outcomes"},
     {"posterior", "prepare"},
     {"model"},
-    {"recipe"},
+    {"chains", "recipe"},
     {"boosting", "defaults", "folds", "settings", "uncertainty"},
     {"callbacks", "chain"},
     {"growth", "metrics", "shard"},
@@ -39,7 +39,7 @@ FLOORS = [
     {"datasets", "elementary", "frame", "labels", "layouts", "noise", "tables", "target"},
     {"sums"},
     {"calibration", "diagnostics", "distributions"},
-    {"_core", "columns", "errors", "files", "weights"},
+    {"_core", "columns", "errors", "files", "threads", "weights"},
 ]
 
 # Doors between rooms of one floor, one way only.

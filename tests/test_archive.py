@@ -53,6 +53,9 @@ def fitted():
             X, (CLASSES > 0).astype(int)
         ),
         "early": SGLBClassifier(**FAST, early_stopping_rounds=3).fit(X, CLASSES > 0, **early),
+        "chains": SGLBClassifier(**FAST, n_chains=3, temperature=1, early_stopping_rounds=1).fit(
+            X, CLASSES > 0, eval_set=[(X[::3] + 0.2, CLASSES[::3] > 0)]
+        ),
         "sampler": SGLBRegressor(n_estimators=5, sampler=Langevin(0.1, 1e-3, 1e-2)).fit(X, NUMBERS),
         "constant": SGLBRegressor(**FAST).fit(np.zeros((5, 2)), np.arange(5.0)),
     }
@@ -271,7 +274,7 @@ def test_an_estimator_that_is_not_fitted_cannot_be_saved(tmp_path):
         SGLBRegressor().save(tmp_path / "m.sglb")
 
 
-@pytest.mark.parametrize("name", ["regressor", "softmax", "early"])
+@pytest.mark.parametrize("name", ["regressor", "softmax", "early", "chains"])
 def test_no_mutated_byte_and_no_cut_file_is_ever_accepted(name):
     data = archive.dumps(MODELS[name]._model)
     chance = np.random.default_rng(11)
@@ -366,6 +369,48 @@ def test_a_forged_document_is_refused_by_its_field(field, value):
         archive.loads(data)
     assert error.value.field in (field, "classes", "loss", "parameters", "evals_result")
     assert error.value.field in str(error.value)
+
+
+CHAIN = {"n_trees": 6, "best_iteration": None, "best_score": None, "evals_result": {}}
+
+
+@pytest.mark.parametrize(
+    ("chains", "field"),
+    [
+        (None, "chains"),
+        ({}, "chains"),
+        ([], "chains"),
+        ([CHAIN | {"n_trees": 12}], "chains"),
+        ([CHAIN] * 3, "chains"),
+        ([CHAIN, CHAIN | {"n_trees": 1 << 63}], "chains"),
+        ([CHAIN, 5], "chains[1]"),
+        ([CHAIN, {"n_trees": 6}], "chains[1].best_iteration"),
+        ([CHAIN, CHAIN | {"n_trees": 0}], "chains[1].n_trees"),
+        ([CHAIN, CHAIN | {"n_trees": 6.0}], "chains[1].n_trees"),
+        ([CHAIN, CHAIN | {"n_trees": True}], "chains[1].n_trees"),
+        ([CHAIN, CHAIN | {"more": 1}], "chains[1].more"),
+        ([CHAIN, CHAIN | {"best_iteration": 3}], "chains[1].best_iteration"),
+        ([CHAIN, CHAIN | {"best_score": "good"}], "chains[1].best_score"),
+        ([CHAIN, CHAIN | {"evals_result": []}], "chains[1].evals_result"),
+    ],
+)
+def test_forged_chains_are_refused_by_their_field(chains, field):
+    def change(document):
+        document["chains"] = chains
+
+    with pytest.raises(ModelFormatError) as error:
+        archive.loads(forge(MODELS["regressor"], change))
+    assert error.value.field == field
+
+
+def test_how_many_chains_there_are_is_told_by_their_trees_alone():
+    def change(document):
+        document["chains"] = [CHAIN] * 2
+        document["parameters"]["n_chains"] = 7
+
+    model = archive.loads(forge(MODELS["regressor"], change))
+    assert [len(trace) for trace in model.traces] == [6, 6]
+    assert model.recipe.parameters["n_chains"] == 2
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,7 @@ GIVEN = {
     "l2_regularization": ("2", 2.0),
     "init": ("zero", "zero"),
     "class_weight": ("balanced", "balanced"),
+    "n_chains": ("2", 2),
     "early_stopping_rounds": ("7", 7),
 }
 OF_NUMBERS = {"loss": ("quantile", "quantile")}

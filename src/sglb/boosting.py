@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sglb.callbacks import Callback, StepInfo, check_stop, overrides_step
+from sglb.callbacks import Callback, StepInfo, Stop, check_stop, overrides_step
 from sglb.chain import Chain, Step
 from sglb.errors import ChainDiverged
 from sglb.trace import Trace
@@ -21,11 +21,7 @@ def boost(chain: Chain, n_steps: int, callbacks: Sequence[Callback] = ()) -> Tra
         taken = chain.step()
         if watching:
             info = _info(chain, last, taken)
-            # Every callback sees the step, even when one of them wants to stop.
-            for callback in watching:
-                answer = callback.step(info)
-                if answer is not None:
-                    info.stop = info.stop or check_stop(callback, answer)
+            look_on(watching, info)
             if info.stop is not None:
                 break
     if callbacks and not watching and n_steps:
@@ -35,6 +31,20 @@ def boost(chain: Chain, n_steps: int, callbacks: Sequence[Callback] = ()) -> Tra
     if not np.isfinite(chain.trace.values).all() or not np.isfinite(chain.rows.raw).all():
         raise ChainDiverged(len(chain.trace))
     return chain.trace
+
+
+def look_on(callbacks: Sequence[Callback], info: StepInfo) -> Stop | None:
+    """Show a step to callbacks, all of them even when one wants to stop; return their first stop.
+
+    `info.stop` is the first of all callbacks that have seen the step.
+    """
+    first = None
+    for callback in callbacks:
+        answer = callback.step(info)
+        if answer is not None:
+            stop = check_stop(callback, answer)
+            first, info.stop = first or stop, info.stop or stop
+    return first
 
 
 def _info(chain: Chain, n_steps: int, step: Step | None) -> StepInfo:

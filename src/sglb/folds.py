@@ -7,8 +7,7 @@ means hardly depend on a fold, and the ordered mean of a row does not contain it
 """
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +16,7 @@ from sglb import _core, sums
 from sglb.chain import Chain
 from sglb.losses.shapes import user_shape
 from sglb.noise import Role
+from sglb.threads import side_by_side
 from sglb.training_set import TrainingSet
 
 Floats = NDArray[np.float64]
@@ -123,7 +123,8 @@ class CrossValidation:
     def run_to(self, n_steps: int, n_threads: int = 1) -> Floats:
         """Take steps up to number `n_steps`; return the held-out loss of all rows after each."""
         steps = range(self.n_steps, max(n_steps, self.n_steps))
-        energies = np.array(_run_folds(self.folds, steps, n_threads))
+        tasks = [partial(fold.run, steps) for fold in self.folds]
+        energies = np.array(side_by_side(tasks, n_threads))
         self.n_steps = steps.stop
         return np.array([sums.total(of_folds) for of_folds in energies.T])
 
@@ -137,12 +138,3 @@ class CrossValidation:
         for number, part in enumerate(parts):
             raw[:, self.fold_of == number] = part
         return raw
-
-
-def _run_folds(folds: list[Fold], steps: range, n_threads: int) -> list[Floats]:
-    """Run all folds; threads inherit the caller's context, such as np.errstate."""
-    if n_threads == 1:
-        return [fold.run(steps) for fold in folds]
-    with ThreadPoolExecutor(min(n_threads, len(folds)) - 1) as pool:
-        futures = [pool.submit(copy_context().run, fold.run, steps) for fold in folds[1:]]
-        return [folds[0].run(steps), *(future.result() for future in futures)]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sglb.layouts import KnownLayout
 from sglb.recipe import Recipe
-from sglb.trace import States, Trace
+from sglb.trace import States, Trace, join
 
 if TYPE_CHECKING:
     from sglb.outcomes import OutcomeModel
@@ -19,27 +19,46 @@ Scores = dict[str, dict[str, list[float]]]  # evaluation set -> metric -> one va
 
 
 @dataclass(frozen=True)
-class Model:
-    """A recipe and the trace of the chain that it made.
+class Record:
+    """The scores of evaluation sets during training, and the best by the watched one."""
 
-    `residual_variance` is the weighted mean squared residual of the training rows, None where the
-    prediction is not a mean. Where fit was asked for uncertainty, `outcomes` is how y is
-    distributed about its predictions, and `posterior` are draws of the model.
-    """
-
-    recipe: Recipe
-    trace: Trace
-    residual_variance: float | None = None
     best_iteration: int | None = None
     best_score: float | None = None
     evals_result: Scores = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Model:
+    """A recipe and the traces of the chains that it made; raw scores are the mean of the chains'.
+
+    `residual_variance` is the weighted mean squared residual of the training rows, None where the
+    prediction is not a mean. `record` is that of the mean of the chains, `chain_records` those of
+    each: of a single chain the same one. Where fit was asked for uncertainty, `outcomes` is how y
+    is distributed about its predictions, and `posterior` are draws of the model.
+    """
+
+    recipe: Recipe
+    traces: tuple[Trace, ...]
+    residual_variance: float | None
+    record: Record
+    chain_records: tuple[Record, ...]
     outcomes: "OutcomeModel | None" = None
     posterior: "ChainPosterior | None" = None
 
+    @property
+    def n_steps(self) -> int:
+        """Steps of the longest chain."""
+        return max(len(trace) for trace in self.traces)
+
     @cached_property
     def final(self) -> States:
-        """The last state of the chain, ready for prediction."""
-        return self.trace.states([len(self.trace)])
+        """The mean of the chains' last states, ready for prediction."""
+        return States.mean(self.traces)
+
+    @cached_property
+    def finals(self) -> States:
+        """The last state of each chain, ready for prediction."""
+        return States.of(self.traces, [[len(trace)] for trace in self.traces])
 
     @cached_property
     def layout(self) -> KnownLayout:
@@ -49,6 +68,6 @@ class Model:
     @property
     def feature_importances(self) -> NDArray[np.float64]:
         """Share of each column in the gain of all splits; zeros if nothing was ever split."""
-        gains = self.recipe.encoding.share(self.trace.feature_gains())
+        gains = self.recipe.encoding.share(join(self.traces).feature_gains())
         total = gains.sum()
         return gains / total if total > 0.0 else np.zeros_like(gains)

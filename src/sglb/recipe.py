@@ -1,6 +1,6 @@
-"""Everything that is known of a chain before its first step.
+"""Everything that is known of chains before their first step.
 
-A recipe and a trace are a model; a checkpoint in mid-training needs no more than that.
+A recipe and traces are a model; a checkpoint in mid-training needs no more than that.
 """
 
 from dataclasses import dataclass
@@ -14,6 +14,7 @@ from sglb.categories import Encoding
 from sglb.chain import Chain
 from sglb.folds import CrossValidation, Fold, assign_folds
 from sglb.losses import Loss
+from sglb.noise import chain_seed
 from sglb.settings import Settings
 from sglb.shard import Shard
 from sglb.structure import GreedySearch
@@ -55,8 +56,13 @@ class Recipe:
         size = self.settings.sampler.move(0).transition.size
         return Trace(self.bins, self.settings.max_depth, self.offset, size=size)
 
-    def make_chain(self, data: TrainingSet, n_threads: int, trace: Trace | None = None) -> Chain:
-        """Return a chain on all rows of `data`, in the state that a trace leads to."""
+    def make_chain(
+        self, data: TrainingSet, n_threads: int, trace: Trace | None = None, *, number: int = 0
+    ) -> Chain:
+        """Return a chain on all rows of `data`, in the state that a trace leads to.
+
+        Chains of other numbers differ from the first in their noise alone.
+        """
         settings, loss = self.settings, self.loss
         if loss is None:
             raise ValueError("a loss of the user's own is not stored with a recipe; set it first")
@@ -72,7 +78,8 @@ class Recipe:
             n_threads=n_threads,
         )
         rows = Shard.start(data, loss, trace, newton=newton, n_threads=n_threads)
-        return Chain(rows, settings.sampler, rule, settings.leaves, trace, seed=settings.seed)
+        seed = chain_seed(settings.seed, number) if number else settings.seed
+        return Chain(rows, settings.sampler, rule, settings.leaves, trace, seed=seed)
 
     def cross_validation(self, data: TrainingSet) -> CrossValidation:
         """Return chains on all rows but those of a fold each; none has taken a step."""

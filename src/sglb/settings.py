@@ -115,6 +115,7 @@ RULES: Mapping[str, Rule] = {
     | Rule("a list of column names or positions, or a boolean mask", _names_columns),
     "class_weight": one_of(None, "balanced")
     | Rule("a dict from label to weight", lambda v: isinstance(v, Mapping)),
+    "n_chains": whole(1),
     "uncertainty": one_of(False, True),
     "early_stopping_rounds": one_of(None) | whole(1),
     "n_jobs": one_of(None, -1) | whole(1, 1024),

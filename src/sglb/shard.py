@@ -21,7 +21,7 @@ from sglb.samplers import Move
 from sglb.slopes import SlopeBounds, SlopesAt
 from sglb.structure import Sample, SamplePlan, Structure
 from sglb.totals import Totals
-from sglb.trace import Trace
+from sglb.trace import Trace, mean_raw
 from sglb.training_set import TrainingSet
 from sglb.transition import Transition
 
@@ -173,11 +173,14 @@ class Shard:
         energy.add(np.ascontiguousarray(losses, dtype=np.float64), target.kernel_weight)
         return energy
 
-    def squared_residuals(self, trace: Trace | None = None) -> sums.ExactSum:
-        """Return the weighted sum of (y - prediction)^2 at the current state or at a trace's."""
+    def squared_residuals(self, traces: Sequence[Trace] = ()) -> sums.ExactSum:
+        """Return the weighted sum of (y - prediction)^2 at the current state or at the mean of the
+        last states of other traces.
+        """
         raw = self.raw
-        if trace is not None:
-            raw = trace.replay(self.data.code_columns, self._n_threads)[0]
+        if traces:
+            columns = self.data.code_columns
+            raw = mean_raw([trace.replay(columns, self._n_threads) for trace in traces])
         squares = sums.ExactSum()
         target = self.data.target
         residual = target.values - self.loss.link(user_shape(raw))
@@ -301,9 +304,11 @@ class Shards:
         """Return the weighted sum of the loss, with all digits."""
         return _merged([shard.energy() for shard in self.shards])
 
-    def squared_residuals(self, trace: Trace | None = None) -> sums.ExactSum:
-        """Return the weighted sum of (y - prediction)^2 at the current state or at a trace's."""
-        return _merged([shard.squared_residuals(trace) for shard in self.shards])
+    def squared_residuals(self, traces: Sequence[Trace] = ()) -> sums.ExactSum:
+        """Return the weighted sum of (y - prediction)^2 at the current state or at the mean of the
+        last states of other traces.
+        """
+        return _merged([shard.squared_residuals(traces) for shard in self.shards])
 
 
 Rows = Shard | Shards

@@ -6,7 +6,7 @@ prediction and draws are all other weights over the same leaves.
 """
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -215,7 +215,7 @@ class Trace:
 
     def states(self, numbers: Sequence[int]) -> "States":
         """Return what prediction needs to know of the states after so many steps, rising."""
-        return States(self, numbers)
+        return States.of([self], [numbers])
 
     def predict(
         self, X: NDArray[Any], n_threads: int = 1, states: Sequence[int] | None = None
@@ -244,32 +244,93 @@ class Trace:
         return gains.astype(np.float64)
 
 
+def join(traces: Sequence[Trace], lengths: Sequence[int] | None = None) -> Trace:
+    """Return the trees of several chains as one trace, chain after chain.
+
+    `lengths` are the numbers of their first steps that are kept. States of the result are not
+    states of any chain: `States` weights the trees of each chain by itself.
+    """
+    if len(traces) == 1:
+        return traces[0]
+    lengths = [len(trace) for trace in traces] if lengths is None else lengths
+    arrays = [trace.arrays() for trace in traces]
+    parts = {
+        name: np.concatenate([of[name][:n] for of, n in zip(arrays, lengths, strict=True)])
+        for name in arrays[0]
+    }
+    return Trace.from_arrays(traces[0].bins, traces[0].offset, parts)
+
+
+def split(trace: Trace, lengths: Sequence[int]) -> tuple[Trace, ...]:
+    """Return the chains of these lengths that `join` made a trace of."""
+    if len(lengths) == 1:
+        return (trace,)
+    ends, arrays = accumulate(lengths), trace.arrays()
+    return tuple(
+        Trace.from_arrays(
+            trace.bins, trace.offset, {name: array[a:b] for name, array in arrays.items()}
+        )
+        for a, b in pairwise([0, *ends])
+    )
+
+
+def mean_raw(states: Sequence[Floats]) -> Floats:
+    """Return the mean raw scores (n_outputs, n_rows) of states, one of each chain."""
+    mean: Floats = states[0][0].copy()
+    for state in states[1:]:  # in this order for any number of rows
+        mean += state[0]
+    mean /= len(states)
+    return mean
+
+
 class States:
-    """Some states of a chain, ready for prediction: trees weighted as they are in the next state.
+    """Some states of chains, ready for prediction: trees weighted as they are in the next state.
 
     State s is a matrix times the state before it plus the trees in between, so that all of them
-    cost one traversal.
+    cost one traversal. The matrix is zero where a chain begins.
     """
 
-    def __init__(self, trace: Trace, numbers: Sequence[int]) -> None:
-        if not trace.keep_trees:
-            raise ValueError("this chain keeps no trees: make its trace with keep_trees=True")
-        self.n_states = len(numbers)
-        self.n_outputs = trace.n_outputs
-        pieces = list(pairwise([0, *numbers]))
-        # The model after one stretch of trees needs no other part of the state.
-        size = 1 if len(pieces) == 1 else trace.size
-        weights = [trace.weights(end, first)[:, :size] for first, end in pieces]
-        factors = [product(trace.C[first:end])[:size, :size] for first, end in pieces]
+    def __init__(
+        self, trees: Trace, weights: Floats, ends: Sequence[int], factors: Sequence[Floats]
+    ) -> None:
+        size = weights.shape[1]
+        self.n_states = len(ends)
+        self.n_outputs = trees.n_outputs
         self._predictor = _core.Predictor(
-            trace.bins.thresholds,
-            trace.bins.n_thresholds,
-            trace._rows,
-            np.concatenate([np.ones((0, size)), *weights]),
-            np.array(numbers, dtype=np.int64),
+            trees.bins.thresholds,
+            trees.bins.n_thresholds,
+            trees._rows,
+            weights,
+            np.array(ends, dtype=np.int64),
             np.array(factors).reshape(-1, size, size),
-            trace.offset,
+            trees.offset,
         )
+
+    @classmethod
+    def of(cls, traces: Sequence[Trace], numbers: Sequence[Sequence[int]]) -> "States":
+        """Return the states of each chain after so many steps, rising, chain after chain."""
+        _check_trees(traces)
+        # The model after one stretch of trees needs no other part of the state.
+        size = 1 if all(len(steps) <= 1 for steps in numbers) else traces[0].size
+        weights, ends, factors = [np.ones((0, size))], [], []
+        lengths = [max(steps, default=0) for steps in numbers]
+        n_before = 0  # trees of the chains before
+        for trace, steps, length in zip(traces, numbers, lengths, strict=True):
+            for place, (first, end) in enumerate(pairwise([0, *steps])):
+                weights.append(trace.weights(end, first)[:, :size])
+                ends.append(n_before + end)
+                factors.append(product(trace.C[first:end]) if place else np.zeros((size, size)))
+            n_before += length
+        return cls(join(traces, lengths), np.concatenate(weights), ends, factors)
+
+    @classmethod
+    def mean(cls, traces: Sequence[Trace]) -> "States":
+        """Return the mean of the last states of chains: a tree's weight in its chain over their
+        number.
+        """
+        _check_trees(traces)
+        weights = np.concatenate([trace.weights()[:, :1] for trace in traces]) / len(traces)
+        return cls(join(traces), weights, [len(weights)], [np.zeros((1, 1))])
 
     def predict(self, X: NDArray[Any], n_threads: int = 1) -> Floats:
         """Return raw scores (n_states, n_outputs, n_rows) of X."""
@@ -306,3 +367,8 @@ class States:
         mean, variance = (np.empty((len(X), self.n_outputs)) for _ in range(2))
         _core.predict_variance(self._predictor, X, link, parameter, mean, variance, n_threads)
         return mean, variance
+
+
+def _check_trees(traces: Sequence[Trace]) -> None:
+    if not all(trace.keep_trees for trace in traces):
+        raise ValueError("this chain keeps no trees: make its trace with keep_trees=True")

@@ -31,6 +31,7 @@ from sglb.archive.validation import (
     NOISE_VERSION,
     Arrays,
     check_agreement,
+    check_chains,
     check_document,
     check_nesting,
     check_shapes,
@@ -42,17 +43,17 @@ from sglb.errors import ModelFormatError
 from sglb.files import whole_file
 from sglb.leaves import LeafRule
 from sglb.losses import Loss, UserLoss, get_loss
-from sglb.model import Model
+from sglb.model import Model, Record
 from sglb.recipe import Recipe
 from sglb.samplers import Move
 from sglb.settings import Settings
-from sglb.trace import Trace
+from sglb.trace import Trace, join, split
 
 MOST_BYTES = 1 << 36
 MOST_HEADER_BYTES = 1 << 26
 
-# Not part of the model: the same model comes from any of their values.
-LEFT_OUT = ("n_jobs", "verbose")
+# The same model comes from any number of threads; how many chains there are, the traces tell.
+LEFT_OUT = ("n_jobs", "verbose", "n_chains")
 
 
 def write(model: Model, path: str | Path) -> None:
@@ -83,7 +84,7 @@ def dumps(model: Model) -> bytes:
 
     categories, tables = storage.pack(model.recipe.encoding)
     digest = {"sha256": np.zeros(DIGEST_BYTES, dtype=np.uint8)}
-    arrays = _arrays_of(model.trace, tables) | digest
+    arrays = _arrays_of(join(model.traces), tables) | digest
     document = json.dumps(
         _document_of(model) | {"categories": categories},
         sort_keys=True,
@@ -102,26 +103,53 @@ def loads(data: bytes) -> Model:
     check_document(document)
     sizes = check_shapes(arrays)
     check_trees(arrays, sizes)
-    recipe = _recipe_of(document, arrays, sizes)
-    best = document["best_score"]
-    return Model(
-        recipe,
-        Trace.from_arrays(recipe.bins, recipe.offset, arrays),
-        document["residual_variance"],
-        document["best_iteration"],
+    lengths = check_chains(document, sizes["T"])
+    recipe = _recipe_of(document, arrays, sizes, n_chains=len(lengths))
+    trees = Trace.from_arrays(recipe.bins, recipe.offset, arrays)
+    record = _record_of(document)
+    chain_records = [_record_of(chain) for chain in document.get("chains", [])] or [record]
+    variance = document["residual_variance"]
+    return Model(recipe, split(trees, lengths), variance, record, tuple(chain_records))
+
+
+def _record_of(stored: Mapping[str, Any]) -> Record:
+    best = stored["best_score"]
+    return Record(
+        stored["best_iteration"],
         None if best is None else score_from_json(best),
-        each_score(score_from_json, document["evals_result"]),
+        each_score(score_from_json, stored["evals_result"]),
     )
 
 
-def _recipe_of(document: dict[str, Any], arrays: Arrays, sizes: Mapping[str, int]) -> Recipe:
+def _record_to_json(record: Record) -> dict[str, Any]:
+    return {
+        "best_iteration": record.best_iteration,
+        "best_score": to_json(record.best_score),
+        "evals_result": each_score(to_json, record.evals_result),
+    }
+
+
+def _chains_to_json(model: Model) -> dict[str, Any]:
+    """Return the lengths and scores of several chains; a single one is the model itself."""
+    if len(model.traces) == 1:
+        return {}
+    pairs = zip(model.traces, model.chain_records, strict=True)
+    return {
+        "chains": [{"n_trees": len(trace)} | _record_to_json(record) for trace, record in pairs]
+    }
+
+
+def _recipe_of(
+    document: dict[str, Any], arrays: Arrays, sizes: Mapping[str, int], *, n_chains: int
+) -> Recipe:
     loss = _loss_of(document)
     classes = labels_from_json(document["classes"])
     encoding = storage.unpack(document["categories"], arrays, sizes["F"])
     check_agreement(document, loss, classes, encoding, sizes)
     return Recipe(
         kind=document["kind"],
-        parameters={name: from_json(value) for name, value in document["parameters"].items()},
+        parameters={name: from_json(value) for name, value in document["parameters"].items()}
+        | {"n_chains": n_chains},
         settings=_settings_of(document, sizes["D"]),
         loss=loss,
         encoding=encoding,
@@ -198,10 +226,10 @@ def _document_of(model: Model) -> dict[str, Any]:
         "leaf_steps": settings.leaves.steps,
         "l2_regularization": settings.leaves.l2,
         "residual_variance": model.residual_variance,
-        "best_iteration": model.best_iteration,
-        "best_score": to_json(model.best_score),
-        "evals_result": each_score(to_json, model.evals_result),
-    } | {name: getattr(settings, name) for name in _NUMBERS}
+        **_record_to_json(model.record),
+        **_chains_to_json(model),
+        **{name: getattr(settings, name) for name in _NUMBERS},
+    }
 
 
 def _open(data: bytes) -> tuple[dict[str, Any], Arrays]:

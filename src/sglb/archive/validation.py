@@ -119,6 +119,13 @@ FIELDS: Mapping[str, Callable[[Any], bool]] = {
 }
 
 
+# Of several chains: how many trees each has, and its own scores.
+CHAIN_FIELDS: Mapping[str, Callable[[Any], bool]] = {
+    "n_trees": lambda v: _is_count(v) and v > 0,
+    **{name: FIELDS[name] for name in ("best_iteration", "best_score", "evals_result")},
+}
+
+
 def check_nesting(document: Any) -> None:
     """Reject a document that is nested too deeply for recursive code."""
     level, depth = [document], 0
@@ -138,11 +145,36 @@ def check_document(document: Mapping[str, Any]) -> None:
             "version",
             f"this version of sglb reads format {FORMAT_VERSION}, the file has format {version}",
         )
-    for field in sorted(set(document) ^ set(FIELDS)):
-        raise ModelFormatError(field, "missing" if field in FIELDS else "unknown field")
-    for field, holds in FIELDS.items():
-        if not holds(document[field]):
-            raise ModelFormatError(field, f"{document[field]!r} is not allowed")
+    fields = {name: value for name, value in document.items() if name != "chains"}
+    _check_fields(fields, FIELDS)
+
+
+def _check_fields(
+    fields: Mapping[str, Any], known: Mapping[str, Callable[[Any], bool]], where: str = ""
+) -> None:
+    for field in sorted(set(fields) ^ set(known)):
+        raise ModelFormatError(where + field, "missing" if field in known else "unknown field")
+    for field, holds in known.items():
+        if not holds(fields[field]):
+            raise ModelFormatError(where + field, f"{fields[field]!r} is not allowed")
+
+
+def check_chains(document: Mapping[str, Any], n_trees: int) -> list[int]:
+    """Check the field that several chains have; return the number of trees of each chain."""
+    if "chains" not in document:
+        return [n_trees]
+    chains = document["chains"]
+    if not isinstance(chains, list) or len(chains) < 2:
+        raise ModelFormatError("chains", "they must be a list of two or more")
+    for number, chain in enumerate(chains):
+        if not isinstance(chain, dict):
+            raise ModelFormatError(f"chains[{number}]", "it is not a JSON object")
+        _check_fields(chain, CHAIN_FIELDS, f"chains[{number}].")
+        _check_best(chain, f"chains[{number}].")
+    lengths = [chain["n_trees"] for chain in chains]
+    if sum(lengths) != n_trees:
+        raise ModelFormatError("chains", f"they have {sum(lengths)} trees, the file has {n_trees}")
+    return lengths
 
 
 def check_shapes(arrays: Arrays) -> dict[str, int]:
@@ -230,7 +262,11 @@ def check_agreement(
         raise ModelFormatError("loss", f"{loss.name!r} does not have {outputs} outputs")
     if loss is not None and (loss.task == "regression") != (not len(classes)):
         raise ModelFormatError("loss", f"{loss.name!r} is not a loss of a {document['kind']}")
-    best, results = document["best_iteration"], document["evals_result"].values()
+    _check_best(document)
+
+
+def _check_best(record: Mapping[str, Any], where: str = "") -> None:
+    best, results = record["best_iteration"], record["evals_result"].values()
     steps = max((len(scores) for result in results for scores in result.values()), default=0)
     if best is not None and best > steps:
-        raise ModelFormatError("best_iteration", f"{best} is past the end of evals_result")
+        raise ModelFormatError(f"{where}best_iteration", f"{best} is past the end of evals_result")

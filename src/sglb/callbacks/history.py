@@ -7,9 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sglb.callbacks.base import BaseCallback, Evaluation, Floats, StepInfo, Stop
+from sglb.losses import Loss
 from sglb.losses.shapes import user_shape
 from sglb.metrics import Metric
 from sglb.target import Target
+from sglb.trace import Trace, mean_raw
 
 
 @dataclass(frozen=True)
@@ -48,12 +50,26 @@ class History(BaseCallback):
         info.evaluation = self.evaluation
         for rows, state in zip(self.sets, self._states, strict=True):
             info.trace.advance(rows.columns, state, info.step - 1, self.n_threads)
-            scores = info.scores[rows.name] = {}
-            for metric in self.evaluation.metrics:
-                value = metric(rows.target, user_shape(state[0]), info.loss)
-                scores[metric.name] = value
-                self.result[rows.name][metric.name].append(value)
+            info.scores[rows.name] = self._record(rows, state[0], info.loss)
         return None
+
+    def record_mean(self, traces: Sequence[Trace], loss: Loss) -> None:
+        """Record the mean of chains after each step; a chain that has ended stays where it is."""
+        states = [[trace.start(len(rows.target)) for trace in traces] for rows in self.sets]
+        for step in range(max(len(trace) for trace in traces)):
+            for rows, of_chains in zip(self.sets, states, strict=True):
+                for trace, state in zip(traces, of_chains, strict=True):
+                    if step < len(trace):
+                        trace.advance(rows.columns, state, step, self.n_threads)
+                self._record(rows, mean_raw(of_chains), loss)
+
+    def _record(self, rows: EvaluationSet, raw: Floats, loss: Loss) -> dict[str, float]:
+        """Add the metrics of raw scores (n_outputs, n_rows) to the result, and return them."""
+        scores = {}
+        for metric in self.evaluation.metrics:
+            value = scores[metric.name] = metric(rows.target, user_shape(raw), loss)
+            self.result[rows.name][metric.name].append(value)
+        return scores
 
     def best(self) -> tuple[int, float]:
         """Return the number of steps to the best watched score, and that score."""

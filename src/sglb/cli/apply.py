@@ -209,13 +209,14 @@ def _categorical_names(model: Any) -> list[str] | None:
 
 def facts_of(model: Any) -> dict[str, Any]:
     """Return the facts that describe a fitted model, in the order of printing."""
-    depths = model.trace_.depths
+    traces = model.traces_
     facts: dict[str, Any] = {
         "kind": type(model).__name__,
         "loss": "the user's, not stored" if model.loss_ is None else model.loss_.name,
         "loss_parameters": {} if model.loss_ is None else model.loss_.parameters(),
-        "trees": model.n_iter_,
-        "depth": int(depths.max(initial=0)),
+        "trees": sum(len(trace) for trace in traces),
+        "chains": len(traces),
+        "depth": max(int(trace.depths.max(initial=0)) for trace in traces),
         "features": model.n_features_in_,
         "categorical_features": _categorical_names(model),
         "learning_rate": model.learning_rate_,

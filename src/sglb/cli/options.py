@@ -147,6 +147,13 @@ MODEL: Group = {
     "class_weight": _option(
         ClassWeightName, "Model", "balanced gives every class the same weight in total."
     ),
+    "n_chains": _option(
+        int,
+        "Model",
+        "Chains that differ in their noise; the model is their mean, and takes as many times as "
+        "long.",
+        min=1,
+    ),
     "early_stopping_rounds": _option(
         int, "Model", "Stop after this many trees without gain on the evaluation rows.", min=1
     ),

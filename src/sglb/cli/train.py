@@ -268,7 +268,9 @@ def train(
         model = fit(make_model(task, parameters), rows, held_out, options.eval_metric)
     seconds = time.perf_counter() - started
     model.save(destination)
-    out.print(f"trained {model.n_iter_:,} trees in {seconds:.1f} s")
+    chains = f" in {len(model.traces_):,} chains" if len(model.traces_) > 1 else ""
+    n_trees = sum(len(trace) for trace in model.traces_)
+    out.print(f"trained {n_trees:,} trees{chains} in {seconds:.1f} s")
     if held_out is not None:
         metric = options.eval_metric[0] if options.eval_metric else "loss"
         out.print(

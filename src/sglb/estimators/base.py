@@ -5,7 +5,6 @@ keeps a `Model`, which `fitted` reads.
 """
 
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -14,38 +13,22 @@ from numpy.typing import NDArray
 from sklearn.utils import Tags
 
 from sglb import archive
-from sglb.boosting import boost
-from sglb.callbacks import (
-    Callback,
-    EarlyStopping,
-    EvaluationSet,
-    History,
-    Parameters,
-    Progress,
-    check_callbacks,
-    say,
-)
-from sglb.chain import Chain
+from sglb.callbacks import Callback, EvaluationSet, check_callbacks
 from sglb.estimators.constructor import check_names
 from sglb.estimators.evaluation import EvalSets, StatedSet, check_watched, list_sets
 from sglb.estimators.fitted import FittedChain
 from sglb.estimators.posterior import Posterior
-from sglb.estimators.residuals import residual_variance
-from sglb.folds import CrossValidation
+from sglb.estimators.training import Scoring, Training
 from sglb.frame import read_features, read_weight
 from sglb.losses import Loss
 from sglb.metrics import MetricSpec, get_metrics
 from sglb.model import Model
 from sglb.noise import chain_seed
-from sglb.outcomes import learn_outcomes
-from sglb.posterior import PosteriorPlan, draw_for_chain, noise_temperature
+from sglb.posterior import PosteriorPlan, draw_for_chains
 from sglb.prepare import EncodedRows, LabelledRows, Request, prepare, warn_of_repeats
-from sglb.recipe import Kind, Recipe
-from sglb.samplers import Annealed
+from sglb.recipe import Kind
 from sglb.settings import check_parameters, n_threads
 from sglb.target import Target
-from sglb.trace import Trace
-from sglb.training_set import TrainingSet
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -98,8 +81,9 @@ class ChainEstimator(FittedChain):
         function is the better the smaller unless it has an attribute `greater_is_better` that is
         true; it sees classes as 0, 1, ... and their probabilities, and no weights. Early stopping
         watches the first metric on the last set. `callbacks`, several or one, look on after each
-        step and may end the chain (`sglb.BaseCallback`, `sglb.StepInfo`). `check_gradient` compares
-        the gradient of a loss of your own with finite differences of it on a few rows first.
+        step and may end the chain (`sglb.BaseCallback`, `sglb.StepInfo`); of several chains they
+        see the first, and end all. `check_gradient` compares the gradient of your own loss with
+        finite differences of it on a few rows first.
         """
         parameters = self.get_params(deep=False)
         check_parameters(parameters)
@@ -119,19 +103,11 @@ class ChainEstimator(FittedChain):
         )
         prepared = prepare(rows, self._choose_loss(rows.target.classes), request, threads)
         del rows  # they may be a copy of the table
-        recipe, data = prepared.recipe, prepared.data
-        n_steps, validation = self._length(recipe, data, threads)
-        chain = recipe.make_chain(data, threads)
-        history = History(evaluation_sets(sets, prepared.encoded, threads), metrics, threads)
-        trace = self._run(chain, recipe, n_steps, history, listed_callbacks)
-        best_iteration, best_score = history.best() if history.sets else (None, None)
-        if self.early_stopping_rounds is not None and best_iteration is not None:
-            trace = trace.at(best_iteration)
-        variance = residual_variance(chain, trace)
-        scores = best_iteration, best_score, history.result
-        model = Model(recipe, trace, variance, *scores)
-        if self.uncertainty:
-            model = self._learn_uncertainty(model, data, validation, threads)
+        scoring = Scoring(
+            evaluation_sets(sets, prepared.encoded, threads), metrics, self.early_stopping_rounds
+        )
+        training = Training(prepared.recipe, prepared.data, threads, verbose=self.verbose)
+        model = training.run(scoring, listed_callbacks, uncertainty=self.uncertainty)
         return self._adopt(model)
 
     def _read_rows(self, X: Any, y: Any, sample_weight: Any) -> LabelledRows:
@@ -179,47 +155,6 @@ class ChainEstimator(FittedChain):
             sets.append(LabelledRows(features, target))
         return sets
 
-    def _length(
-        self, recipe: Recipe, data: TrainingSet, threads: int
-    ) -> tuple[int, CrossValidation | None]:
-        """Return the number of steps to take, as stated or by a cross-validation."""
-        settings = recipe.settings
-        if not settings.search_length:
-            return settings.n_steps, None
-
-        if self.verbose:
-            say(f"cross-validation of the number of trees, at most {settings.n_steps:,}")
-        row_wise = recipe.loss is not None and recipe.loss.row_wise
-        validation = recipe.cross_validation(data)
-        n_steps = validation.best_length(settings.n_steps, threads if row_wise else 1)
-        if self.verbose:
-            say(f"{n_steps:,} trees are best")
-        return n_steps, validation
-
-    def _learn_uncertainty(
-        self, model: Model, data: TrainingSet, validation: CrossValidation | None, threads: int
-    ) -> Model:
-        """Add to a model the distribution of y about its predictions, and draws of the model.
-
-        In regression both need predictions of rows by chains that have not seen them.
-        """
-        recipe, loss, n_steps = model.recipe, model.recipe.loss, len(model.trace)
-        assert loss is not None
-        rows = data.first_copy()
-        plan = PosteriorPlan(seed=chain_seed(recipe.settings.seed))
-        if loss.task == "regression":
-            if validation is None and self.verbose:
-                say("five more chains, to learn from rows that a chain has not seen")
-            validation = validation or recipe.cross_validation(data)
-            raw = validation.out_of_fold(n_steps, threads if loss.row_wise else 1)
-            outcomes = learn_outcomes(recipe, loss, data, raw, threads)
-            temperature = noise_temperature(loss, rows.target, raw)
-            model = replace(model, outcomes=outcomes)
-            plan = replace(plan, temperature=temperature)
-        codes, target = rows.code_columns, whole_target(rows.target, data.n_copies)
-        drawn = draw_for_chain(loss, model.trace, codes, target, plan, threads)
-        return replace(model, posterior=drawn)
-
     def posterior(
         self,
         X: Any,
@@ -253,7 +188,7 @@ class ChainEstimator(FittedChain):
                 "this model was read from a file, which does not hold a loss of your own, so that"
                 " there is no posterior; pickle keeps it"
             )
-        trace, columns, threads = self._codes(X)
+        columns, threads = self._codes(X)
         known = Target.of([], classes=model.recipe.classes) if len(model.recipe.classes) else None
         weight = read_weight(sample_weight, range(columns.shape[1]))
         target = self._read_target(y, weight, known)
@@ -269,7 +204,7 @@ class ChainEstimator(FittedChain):
             n_steps,
             chain_seed(model.recipe.settings.seed),
         )
-        return Posterior(self, draw_for_chain(loss, trace, columns, target, plan, threads))
+        return Posterior(self, draw_for_chains(loss, model.traces, columns, target, plan, threads))
 
     def _own_posterior(self) -> Posterior:
         """Return the posterior that fit has drawn."""
@@ -284,32 +219,6 @@ class ChainEstimator(FittedChain):
                 " uncertainty=True; or state it: temperature=..."
             )
         return model.posterior.plan.temperature
-
-    def _run(
-        self,
-        chain: Chain,
-        recipe: Recipe,
-        n_steps: int,
-        history: History,
-        callbacks: Sequence[Callback],
-    ) -> Trace:
-        """Run the chain with its callbacks."""
-        # The order matters: scores are there before anything looks at them.
-        watching: list[Callback] = [history] if history.sets else []
-        if self.early_stopping_rounds is not None:
-            sampler = recipe.settings.sampler
-            cooling = sampler.n_steps if isinstance(sampler, Annealed) else 0
-            watching.append(EarlyStopping(self.early_stopping_rounds, after=cooling))
-        if callbacks:
-            resolved = recipe.settings.resolved(recipe.parameters, chain.rows.loss)
-            watching += [Parameters(resolved), *callbacks]
-        if self.verbose:
-            watching.append(Progress(every=self.verbose if self.verbose > 1 else None))
-        with ExitStack() as stack:
-            for callback in watching:
-                if callable(close := getattr(callback, "close", None)):
-                    stack.callback(close)
-            return boost(chain, n_steps, watching)
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = dict(super().__getstate__())
@@ -345,8 +254,3 @@ def evaluation_sets(
         EvaluationSet(f"validation_{number}", encoded.encode(rows.features, n_threads), rows.target)
         for number, rows in enumerate(sets)
     ]
-
-
-def whole_target(target: Target, n_copies: int) -> Target:
-    """Return the target of one of several copies of the rows, with the whole of their weight."""
-    return target if n_copies == 1 else replace(target, weight=target.weight * n_copies)

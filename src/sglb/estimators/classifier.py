@@ -58,6 +58,10 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
         (docs/categories.md).
     class_weight : None, "balanced", or a dict from label to weight. What counts is their ratio:
         they are divided by their mean over the rows, then multiplied with sample_weight.
+    n_chains : chains that differ in their noise alone; the model is the mean of their raw scores
+        (of logits, not of probabilities). Training and prediction take as many times as long, but
+        chains run side by side in the threads. Early stopping ends each chain by itself. The first
+        is the chain that n_chains=1 gives; without noise all are.
     early_stopping_rounds : steps without improvement on the last evaluation set before stopping.
     random_state : seed; the same seed gives the same model for any n_jobs.
     n_jobs : threads; None or -1 is all available cores, by the affinity and OMP_NUM_THREADS of the
@@ -68,9 +72,14 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
     Attributes
     ----------
     classes_, n_features_in_, feature_names_in_, feature_importances_ (share in the gain)
-    n_iter_ : steps in the model. best_iteration_, best_score_ : by the first metric on the last
-        evaluation set; with early stopping the model is that iterate, else the last one.
-    evals_result_ : evaluation set -> metric -> one value a step.
+    n_iter_ : steps in the model, of several chains those of the longest. best_iteration_,
+        best_score_ : by the first metric on the last evaluation set; with early stopping the model
+        is that iterate, else the last one.
+    evals_result_ : evaluation set -> metric -> one value a step. Of several chains these are scores
+        of their mean after so many steps of each, where a chain that has ended stays in its last
+        state, with early stopping its best: there best_score_ is the last score.
+    best_iterations_, chain_evals_results_ : the same of each chain by itself, lists. traces_ : what
+        each chain has left behind; trace_ is the first.
     learning_rate_, temperature_, shrink_rate_, leaf_method_, loss_ : what "auto" became.
     inverse_temperature_ : the paper's beta, sum of weights / temperature.
     is_categorical_ : mask of the categorical columns. is_text_ : of those whose levels are text.
@@ -106,6 +115,7 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
         init: str = "mean",
         categorical_features: Any = "from_dtype",
         class_weight: Mapping[Any, float] | str | None = None,
+        n_chains: int = 1,
         uncertainty: bool = False,
         early_stopping_rounds: int | None = None,
         random_state: Any = None,
@@ -204,17 +214,17 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
         return self._decision(self.predict_raw(X))
 
     def staged_predict(self, X: Any) -> Iterator[Array]:
-        """Yield the classes that the chain chooses after each step."""
+        """Yield the classes that the model chooses after each step."""
         for raw in self.staged_predict_raw(X):
             yield self._label(raw)
 
     def staged_predict_proba(self, X: Any) -> Iterator[Floats]:
-        """Yield the probabilities of the chain after each step."""
+        """Yield the probabilities after each step."""
         for raw in self.staged_predict_raw(X):
             yield self._predict_from(raw)
 
     def staged_decision_function(self, X: Any) -> Iterator[Floats]:
-        """Yield the decision function of the chain after each step."""
+        """Yield the decision function after each step."""
         for raw in self.staged_predict_raw(X):
             yield self._decision(raw)
 

@@ -15,10 +15,10 @@ from sglb.frame import Features, read_features
 from sglb.losses import UserLoss
 from sglb.losses.links import IDENTITY, Link
 from sglb.losses.shapes import user_shape
-from sglb.model import Model
+from sglb.model import Model, Scores
 from sglb.posterior import virtual_states, warn_if_not_draws
 from sglb.settings import check_parameters, n_threads
-from sglb.trace import States, Trace
+from sglb.trace import States, Trace, mean_raw
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -34,17 +34,17 @@ class FittedChain(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no
         """Become the fitted estimator of a model."""
         self._model = model
         recipe, settings = model.recipe, model.recipe.settings
-        self.trace_ = model.trace
+        self.trace_ = model.traces[0]
         self.loss_ = recipe.loss
         self.n_features_in_ = recipe.encoding.n_columns
         if recipe.feature_names is not None:
             self.feature_names_in_ = np.array(recipe.feature_names, dtype=object)
         if len(recipe.classes):
             self.classes_ = recipe.classes
-        self.n_iter_ = len(model.trace)
-        self.best_iteration_ = model.best_iteration
-        self.best_score_ = model.best_score
-        self.evals_result_ = model.evals_result
+        self.n_iter_ = model.n_steps
+        self.best_iteration_ = model.record.best_iteration
+        self.best_score_ = model.record.best_score
+        self.evals_result_ = model.record.evals_result
         self.learning_rate_ = settings.learning_rate
         self.temperature_ = settings.temperature
         self.shrink_rate_ = settings.shrink_rate
@@ -58,6 +58,21 @@ class FittedChain(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no
         if "_model" not in self.__dict__:  # the check takes as long as a row's prediction
             check_is_fitted(self)
         return self._model
+
+    @property
+    def traces_(self) -> tuple[Trace, ...]:
+        """The trace of each chain; `trace_` is the first."""
+        return self._fitted().traces
+
+    @property
+    def best_iterations_(self) -> list[int | None]:
+        """Best iteration of each chain by its own scores, as `best_iteration_` of a single one."""
+        return [record.best_iteration for record in self._fitted().chain_records]
+
+    @property
+    def chain_evals_results_(self) -> list[Scores]:
+        """Scores of each chain by itself, all steps it has taken, as `evals_result_` of one."""
+        return [record.evals_result for record in self._fitted().chain_records]
 
     @property
     def is_categorical_(self) -> NDArray[np.bool_]:
@@ -93,9 +108,24 @@ class FittedChain(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no
         return tuple(np.concatenate(arrays) for arrays in zip(*parts, strict=True))
 
     def predict_raw(self, X: Any) -> Floats:
-        """Return raw scores, (n_rows,) or with several outputs (n_rows, n_outputs)."""
+        """Return raw scores, (n_rows,) or with several outputs (n_rows, n_outputs).
+
+        Of several chains, the mean of their raw scores.
+        """
         final = self._fitted().final
         return self._compute(X, lambda values, threads: (raw_of(final, values, threads),))[0]
+
+    def predict_raw_chains(self, X: Any) -> Floats:
+        """Return the raw scores of each chain, (n_chains, n_rows) or (n_chains, n_rows, n_outputs).
+
+        Their mean is `predict_raw`, up to rounding.
+        """
+        finals = self._fitted().finals
+
+        def raw_scores(values: Array, threads: int) -> tuple[Floats, ...]:
+            return tuple(user_shape(raw) for raw in finals.predict(values, threads))
+
+        return np.stack(self._compute(X, raw_scores))
 
     def _predictions(self, X: Any) -> Floats:
         """Return predictions of rows, in one go where the core has the link."""
@@ -156,29 +186,35 @@ class FittedChain(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no
     def _n_columns(self) -> int:
         """Predictions of a row: probabilities of classes, or numbers."""
         model = self._fitted()
-        return len(model.recipe.classes) or model.trace.n_outputs
+        return len(model.recipe.classes) or len(model.recipe.offset)
 
-    def _codes(self, X: Any) -> tuple[Trace, NDArray[np.uint8], int]:
-        """Return the trace, the codes of rows (n_features, n_rows), and the number of threads."""
+    def _codes(self, X: Any) -> tuple[NDArray[np.uint8], int]:
+        """Return the codes of rows, (n_features, n_rows), and the number of threads."""
         threads = n_threads(self.n_jobs)
-        features = self._read(X, threads)
-        trace = self._model.trace
-        return trace, self._model.recipe.encoding.codes(features, trace.bins, threads), threads
+        features, recipe = self._read(X, threads), self._model.recipe
+        return recipe.encoding.codes(features, recipe.bins, threads), threads
 
     def staged_predict_raw(self, X: Any) -> Iterator[Floats]:
-        """Yield the raw scores of the chain after each step."""
-        trace, columns, threads = self._codes(X)
-        state = trace.start(columns.shape[1])
-        for step in range(len(trace)):
-            trace.advance(columns, state, step, threads)
-            yield user_shape(state[0].copy())
+        """Yield the raw scores of the chain after each step.
+
+        Of several chains, the mean after so many steps of each; one that has ended stays where it
+        is.
+        """
+        (columns, threads), traces = self._codes(X), self._fitted().traces
+        states = [trace.start(columns.shape[1]) for trace in traces]
+        for step in range(self._model.n_steps):
+            for trace, state in zip(traces, states, strict=True):
+                if step < len(trace):
+                    trace.advance(columns, state, step, threads)
+            yield user_shape(mean_raw(states))
 
     def _several_states(self, n_states: int) -> States:
-        """Return the states of the chain that serve as its draws."""
-        trace = self._fitted().trace
+        """Return the states of the chains that serve as their draws."""
+        traces = self._fitted().traces
         check_parameters({"n_states": n_states})
         warn_if_not_draws(self._model, stacklevel=3)
-        return trace.states(virtual_states(len(trace), n_states).tolist())
+        numbers = [virtual_states(len(trace), n_states).tolist() for trace in traces]
+        return States.of(traces, numbers)
 
     def _draws(self, X: Any, states: States) -> Floats:
         """Return the predictions of several states, one traversal for all."""

@@ -10,7 +10,8 @@ from scipy.stats import f
 
 from sglb import diagnostics
 from sglb.losses.shapes import user_shape
-from sglb.posterior import ChainPosterior, PosteriorPlan, TreePartitions
+from sglb.posterior import ChainPosterior, PosteriorPlan, TreePartitions, centre_of
+from sglb.trace import join
 from sglb.uncertainty import Uncertainty, of_means, of_probabilities
 
 if TYPE_CHECKING:
@@ -107,17 +108,18 @@ class Posterior:
     def _raw_blocks(self, X: Any) -> Iterator[Floats]:
         """Yield raw scores (n_draws, rows of a block[, n_outputs])."""
         estimator, draws = self._estimator, self._posterior.draws
-        trace, columns, threads = estimator._codes(X)
+        traces, (columns, threads) = estimator._fitted().traces, estimator._codes(X)
+        offset = traces[0].offset
         if self.plan.kind == "laplace":
-            centre = trace.replay(columns, threads)[0]
+            centre = centre_of(traces, columns, threads)
         else:
-            centre = np.repeat(trace.offset[:, None], columns.shape[1], axis=1)
-        partitions = TreePartitions(trace, columns, threads)
+            centre = np.repeat(offset[:, None], columns.shape[1], axis=1)
+        partitions = TreePartitions(join(traces), columns, threads)
         for rows, values in draws.blocks(partitions, threads):
             raw = centre[:, rows, None] + values
             yield np.stack([user_shape(raw[:, :, m]) for m in range(raw.shape[2])])
         if not columns.shape[1]:
-            shape = user_shape(np.empty((trace.n_outputs, 0))).shape
+            shape = user_shape(np.empty((len(offset), 0))).shape
             yield np.empty((draws.n_draws, *shape))
 
     def _blocks(self, X: Any) -> Iterator[Floats]:

@@ -53,6 +53,7 @@ class SGLBRegressor(RegressorMixin, ChainEstimator):  # type: ignore[misc]
         l2_regularization: float | str = "auto",
         init: str = "mean",
         categorical_features: Any = "from_dtype",
+        n_chains: int = 1,
         uncertainty: bool = False,
         early_stopping_rounds: int | None = None,
         random_state: Any = None,
@@ -117,7 +118,7 @@ class SGLBRegressor(RegressorMixin, ChainEstimator):  # type: ignore[misc]
         return self.predict_distribution(X).quantiles(levels)
 
     def staged_predict(self, X: Any) -> Iterator[Floats]:
-        """Yield the predictions of the chain after each step."""
+        """Yield the predictions after each step."""
         for raw in self.staged_predict_raw(X):
             yield self._predict_from(raw)
 

@@ -13,7 +13,7 @@ from sglb.folds import PATIENCE
 from sglb.likelihood import fit_student
 from sglb.losses import Loss, UserLoss
 from sglb.losses.shapes import user_shape
-from sglb.model import Model
+from sglb.model import Model, Record
 from sglb.outcomes.log_scale import LEAST, LogScale
 from sglb.outcomes.outcome_model import OutcomeModel
 from sglb.prepare import Request, pose
@@ -66,7 +66,7 @@ def _learn_scale(
     log_scale = validation.out_of_fold(n_steps)[0]
     trace = boost(scale_recipe.make_chain(rows, n_threads), n_steps)
     fit = fit_student(size, exp(log_scale), weight)
-    scale = Model(replace(scale_recipe, loss=None), trace)
+    scale = Model(replace(scale_recipe, loss=None), (trace,), None, Record(), (Record(),))
     return OutcomeModel("student", {"factor": fit.factor, "df": fit.df}, scale, unit)
 
 
@@ -83,6 +83,7 @@ def _scale_recipe(recipe: Recipe, rows: TrainingSet) -> Recipe:
 
 SCALE_PARAMETERS: dict[str, Any] = {
     "loss": "squared",
+    "n_chains": 1,
     "quantile": None,
     "n_estimators": 1000,
     "early_stopping_rounds": PATIENCE,

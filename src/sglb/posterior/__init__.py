@@ -7,7 +7,8 @@ from sglb.posterior.leaf_draws import LeafDraws
 from sglb.posterior.of_model import (
     ChainPosterior,
     PosteriorPlan,
-    draw_for_chain,
+    centre_of,
+    draw_for_chains,
     noise_temperature,
 )
 from sglb.posterior.partitions import Partitions, StoredPartitions, TreePartitions
@@ -26,7 +27,8 @@ __all__ = [
     "QuadraticEnergy",
     "StoredPartitions",
     "TreePartitions",
-    "draw_for_chain",
+    "centre_of",
+    "draw_for_chains",
     "draw_posterior",
     "noise_temperature",
     "reason_against_draws",

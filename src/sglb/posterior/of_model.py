@@ -10,6 +10,7 @@ The trees of the chain are frozen, their leaf values are drawn.
 The kernel has seen the data, because the trees have (empirical Bayes).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -26,7 +27,7 @@ from sglb.posterior.energies import Energy, LossEnergy, QuadraticEnergy
 from sglb.posterior.leaf_draws import LeafDraws
 from sglb.posterior.partitions import TreePartitions
 from sglb.target import Target
-from sglb.trace import Trace
+from sglb.trace import Trace, join, mean_raw
 
 Floats = NDArray[np.float64]
 Kind = Literal["laplace", "full"]
@@ -66,28 +67,36 @@ class ChainPosterior:
     plan: PosteriorPlan
 
 
-def draw_for_chain(
+def draw_for_chains(
     loss: Loss,
-    trace: Trace,
+    traces: Sequence[Trace],
     columns: NDArray[np.uint8],
     target: Target,
     plan: PosteriorPlan,
     n_threads: int = 1,
 ) -> ChainPosterior:
-    """Draw from the posterior of a chain, given the codes of its training rows and their target."""
-    partitions = TreePartitions(trace, columns, n_threads)
-    raw = trace.replay(columns, n_threads)[0]
+    """Draw from the posterior of a model, given the codes of its training rows and their target.
+
+    Of several chains the trees of all are partitions, and the mean is the centre.
+    """
+    partitions = TreePartitions(join(traces), columns, n_threads)
+    raw = centre_of(traces, columns, n_threads)
     energy: Energy
     if plan.kind == "laplace":
         energy = QuadraticEnergy.at(loss, target, raw)
     else:
-        energy = LossEnergy(loss, target, trace.offset)
+        energy = LossEnergy(loss, target, traces[0].offset)
     if plan.prior_variance is None:
         variance = 1.0
         if plan.kind == "laplace" and loss.task != "regression":
             variance = _largest_harmless(loss, energy, partitions, raw, plan, n_threads)
         plan = replace(plan, prior_variance=variance)
     return ChainPosterior(_draw(energy, partitions, plan, plan.n_draws, n_threads), plan)
+
+
+def centre_of(traces: Sequence[Trace], columns: NDArray[np.uint8], n_threads: int) -> Floats:
+    """Return the raw scores of the mean of the chains' last states, (n_outputs, n_rows)."""
+    return mean_raw([trace.replay(columns, n_threads) for trace in traces])
 
 
 def _draw(

@@ -40,7 +40,7 @@ def reason_against_draws(model: Model) -> str | None:
     if settings.leaves.method == "newton":
         return "a chain with Newton leaves has no known law"
     rate = settings.learning_rate * settings.shrink_rate
-    n_steps = len(model.trace)
+    n_steps = min(len(trace) for trace in model.traces)
     if n_steps * rate < MIN_RELAXATIONS:
         return (
             f"its {n_steps:,} steps are {n_steps * rate:.2g} relaxation times (learning_rate *"

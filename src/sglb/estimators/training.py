@@ -1,0 +1,160 @@
+"""From a recipe and its rows to a model: how many steps, the chains, and what looks on."""
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from sglb.boosting import boost
+from sglb.callbacks import (
+    Callback,
+    EarlyStopping,
+    EvaluationSet,
+    History,
+    Parameters,
+    Progress,
+    say,
+)
+from sglb.chain import Chain
+from sglb.chains import boost_all
+from sglb.estimators.error_bars import add_error_bars
+from sglb.estimators.residuals import residual_variance
+from sglb.folds import CrossValidation
+from sglb.metrics import Metric
+from sglb.model import Model, Record
+from sglb.recipe import Recipe
+from sglb.samplers import Annealed
+from sglb.trace import Trace
+from sglb.training_set import TrainingSet
+
+
+class Scoring(NamedTuple):
+    """What is scored while chains run: evaluation sets, metrics, patience of early stopping."""
+
+    sets: Sequence[EvaluationSet]
+    metrics: Sequence[Metric]
+    early_stopping_rounds: int | None
+
+    def history(self, n_threads: int) -> History:
+        """Return what records the scores of a chain."""
+        return History(self.sets, self.metrics, n_threads)
+
+
+@dataclass(frozen=True)
+class Training:
+    """The chains of a recipe on its rows, with so many threads for all of them."""
+
+    recipe: Recipe
+    data: TrainingSet
+    n_threads: int
+    verbose: int = 0
+
+    def run(
+        self, scoring: Scoring, callbacks: Sequence[Callback], *, uncertainty: bool = False
+    ) -> Model:
+        """Run the chains with their callbacks; each is cut to its best state if it is watched."""
+        (n_steps, validation), n_chains = self._length(), int(self.recipe.parameters["n_chains"])
+        at_once = min(n_chains, self.n_threads) if self._is_row_wise else 1
+        # The core's threads serve one chain at a time: it has those that the others leave.
+        share = self.n_threads - at_once + 1
+        chains = [
+            self.recipe.make_chain(self.data, share, number=number) for number in range(n_chains)
+        ]
+        histories = [scoring.history(share) for _ in chains]
+        rounds = scoring.early_stopping_rounds
+        own = [self._own_callbacks(history, rounds) for history in histories]
+        if callbacks:
+            own[0].append(Parameters(self._resolved(chains[0])))
+        traces = self._boost(chains, n_steps, own, callbacks, at_once)
+        chain_records = [
+            Record(*history.best(), history.result) if history.sets else Record()
+            for history in histories
+        ]
+        if rounds is not None:
+            traces = [
+                trace.at(record.best_iteration or len(trace))
+                for trace, record in zip(traces, chain_records, strict=True)
+            ]
+        record = chain_records[0]
+        if n_chains > 1 and scoring.sets:
+            record = self._mean_record(scoring, traces)
+        variance = residual_variance(chains[0], traces)
+        model = Model(self.recipe, tuple(traces), variance, record, tuple(chain_records))
+        if not uncertainty:
+            return model
+        if self.verbose and validation is None:
+            say("error bars: five more chains, for predictions of rows that a chain has not seen")
+        return add_error_bars(model, self.data, validation, self.n_threads)
+
+    @property
+    def _is_row_wise(self) -> bool:
+        """Whether methods of the loss may be called in several threads at once."""
+        return self.recipe.loss is not None and self.recipe.loss.row_wise
+
+    def _length(self) -> tuple[int, CrossValidation | None]:
+        """Return the number of steps to take, as stated or by a cross-validation, and that one."""
+        settings = self.recipe.settings
+        if not settings.search_length:
+            return settings.n_steps, None
+        if self.verbose:
+            say(f"cross-validation of the number of trees, at most {settings.n_steps:,}")
+        validation = self.recipe.cross_validation(self.data)
+        threads = self.n_threads if self._is_row_wise else 1
+        n_steps = validation.best_length(settings.n_steps, threads)
+        if self.verbose:
+            say(f"{n_steps:,} trees are best")
+        return n_steps, validation
+
+    def _own_callbacks(self, history: History, rounds: int | None) -> list[Callback]:
+        """Return what watches every chain by itself."""
+        # The order matters: scores are there before anything looks at them.
+        watching: list[Callback] = [history] if history.sets else []
+        if rounds is not None:
+            sampler = self.recipe.settings.sampler
+            cooling = sampler.n_steps if isinstance(sampler, Annealed) else 0
+            watching.append(EarlyStopping(rounds, after=cooling))
+        return watching
+
+    def _resolved(self, chain: Chain) -> dict[str, object]:
+        """Return the parameters with what "auto" stands for."""
+        return self.recipe.settings.resolved(self.recipe.parameters, chain.rows.loss)
+
+    def _boost(
+        self,
+        chains: Sequence[Chain],
+        n_steps: int,
+        own: Sequence[Sequence[Callback]],
+        callbacks: Sequence[Callback],
+        at_once: int,
+    ) -> list[Trace]:
+        """Run the chains; the user's callbacks and the progress look on at the first."""
+        progress: list[Callback] = []
+        if self.verbose:
+            progress.append(Progress(every=self.verbose if self.verbose > 1 else None))
+        with ExitStack() as stack:
+            for callback in [*callbacks, *progress]:
+                if callable(close := getattr(callback, "close", None)):
+                    stack.callback(close)
+            if len(chains) == 1:
+                return [boost(chains[0], n_steps, [*own[0], *callbacks, *progress])]
+            if self.verbose:
+                say(f"{len(chains)} chains, {at_once} at a time; progress is that of the first")
+            own = [[*own[0], *progress], *own[1:]]
+            traces = boost_all(chains, n_steps, own, callbacks, at_once)
+        if self.verbose:
+            say(f"{len(traces)} chains of {', '.join(f'{len(t):,}' for t in traces)} steps")
+        return traces
+
+    def _mean_record(self, scoring: Scoring, traces: Sequence[Trace]) -> Record:
+        """Return the scores of the mean of several chains.
+
+        With early stopping the model is the mean of the chains' best states, the last of them.
+        """
+        history, loss = scoring.history(self.n_threads), self.recipe.loss
+        assert loss is not None  # a chain has run
+        history.record_mean(traces, loss)
+        if scoring.early_stopping_rounds is None:
+            return Record(*history.best(), history.result)
+        name, metric = history.evaluation.watched
+        scores = history.result[name][metric.name]
+        return Record(len(scores), scores[-1], history.result)

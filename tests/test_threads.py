@@ -1,0 +1,81 @@
+"""Python work side by side in threads."""
+
+import _thread
+import threading
+import time
+from functools import partial
+
+import numpy as np
+import pytest
+
+from sglb.threads import side_by_side
+
+MANY = pytest.mark.parametrize("n_threads", [1, 2, 3, 9])
+
+
+@MANY
+def test_results_are_in_the_order_of_the_tasks(n_threads):
+    def slow(number):
+        time.sleep(0.001 * (5 - number))
+        return number
+
+    tasks = [partial(slow, number) for number in range(5)]
+    assert side_by_side(tasks, n_threads) == [0, 1, 2, 3, 4]
+
+
+@MANY
+def test_the_first_task_runs_in_the_thread_of_the_caller(n_threads):
+    assert side_by_side([threading.get_ident] * 4, n_threads)[0] == threading.get_ident()
+
+
+def test_a_thread_that_is_done_takes_the_next_task():
+    done = threading.Event()
+
+    def last():
+        done.set()
+
+    # Two threads: one waits for the last task, so that the other must do all of the rest.
+    side_by_side([lambda: done.wait(10), *[lambda: None] * 5, last], 2)
+    assert done.is_set()
+
+
+@pytest.mark.parametrize("failing", [0, 1, 2])
+def test_an_error_comes_back_and_ends_the_others(failing):
+    ended, before, begun = threading.Event(), threading.active_count(), []
+
+    def task(number):
+        begun.append(number)
+        if number == failing:
+            raise KeyError("lost")
+        assert ended.wait(10)
+        raise RuntimeError("cancelled")
+
+    with pytest.raises(KeyError, match="lost"):
+        side_by_side([partial(task, number) for number in range(5)], 3, ended.set)
+    assert threading.active_count() == before
+    assert set(begun) <= {0, 1, 2}
+
+
+def test_an_error_in_a_single_thread_comes_back_at_once():
+    begun = []
+    with pytest.raises(ZeroDivisionError):
+        side_by_side([lambda: 1 / 0, lambda: begun.append(1)], 1)
+    assert not begun
+
+
+def test_ctrl_c_ends_the_others_while_the_caller_waits_for_them():
+    ended, before = threading.Event(), threading.active_count()
+    timer = threading.Timer(0.2, _thread.interrupt_main)
+
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        side_by_side([lambda: None, lambda: ended.wait(10)], 2, ended.set)
+    timer.join()
+    assert ended.is_set()
+    assert threading.active_count() == before
+
+
+def test_threads_inherit_the_context_of_the_caller():
+    with np.errstate(over="raise"):
+        states = side_by_side([lambda: np.geterr()["over"]] * 3, 3)
+    assert states == ["raise"] * 3

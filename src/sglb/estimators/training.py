@@ -54,9 +54,9 @@ class Training:
     def run(self, scoring: Scoring, callbacks: Sequence[Callback]) -> Model:
         """Run the chains with their callbacks; each is cut to its best state if it is watched."""
         n_steps, n_chains = self._length(), int(self.recipe.parameters["n_chains"])
-        # A chain that shares the threads with others has its part of them.
         at_once = min(n_chains, self.n_threads) if self._is_row_wise else 1
-        share = self.n_threads // at_once
+        # The core's threads serve one chain at a time: it has those that the others leave.
+        share = self.n_threads - at_once + 1
         chains = [
             self.recipe.make_chain(self.data, share, number=number) for number in range(n_chains)
         ]

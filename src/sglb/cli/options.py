@@ -147,6 +147,12 @@ MODEL: Group = {
     "class_weight": _option(
         ClassWeightName, "Model", "balanced gives every class the same weight in total."
     ),
+    "uncertainty": _option(
+        bool,
+        "Model",
+        "Learn error bars too; for numbers about five more chains.",
+        "--uncertainty",
+    ),
     "n_chains": _option(
         int,
         "Model",

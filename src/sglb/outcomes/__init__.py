@@ -6,6 +6,6 @@ rows.
 """
 
 from sglb.outcomes.learning import learn_outcomes
-from sglb.outcomes.outcome_model import OutcomeModel
+from sglb.outcomes.outcome_model import PARAMETERS, OutcomeModel
 
-__all__ = ["OutcomeModel", "learn_outcomes"]
+__all__ = ["PARAMETERS", "OutcomeModel", "learn_outcomes"]

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from sglb import sums
 from sglb.boosting import boost
+from sglb.categories import Encoding
 from sglb.elementary import exp, log
 from sglb.folds import PATIENCE
 from sglb.likelihood import fit_student
@@ -15,7 +16,7 @@ from sglb.losses import Loss, UserLoss
 from sglb.losses.shapes import user_shape
 from sglb.model import Model, Record
 from sglb.outcomes.log_scale import LEAST, LogScale
-from sglb.outcomes.outcome_model import OutcomeModel
+from sglb.outcomes.outcome_model import PARAMETERS, OutcomeModel
 from sglb.prepare import Request, pose
 from sglb.recipe import Recipe
 from sglb.target import Target
@@ -42,8 +43,8 @@ def learn_outcomes(
     # The mean of Pearson's squares estimates the dispersion, whatever the shape of the law.
     power = loss.parameters().get("power", 2.0)
     squares = np.square(target.values - mean) / exp(power * log(mean))
-    parameters = {"dispersion": target.mean(squares), "power": power}
-    return OutcomeModel(loss.law, parameters)
+    numbers = {"dispersion": target.mean(squares), "power": power}
+    return OutcomeModel(loss.law, {name: numbers[name] for name in PARAMETERS[loss.law]})
 
 
 def _learn_scale(
@@ -66,7 +67,10 @@ def _learn_scale(
     log_scale = validation.out_of_fold(n_steps)[0]
     trace = boost(scale_recipe.make_chain(rows, n_threads), n_steps)
     fit = fit_student(size, exp(log_scale), weight)
-    scale = Model(replace(scale_recipe, loss=None), (trace,), None, Record(), (Record(),))
+    # It is asked for features that the model has made already.
+    numeric = Encoding.numeric(recipe.bins.n_features)
+    bare = replace(scale_recipe, loss=None, encoding=numeric, feature_names=None)
+    scale = Model(bare, (trace,), None, Record(), (Record(),))
     return OutcomeModel("student", {"factor": fit.factor, "df": fit.df}, scale, unit)
 
 

@@ -22,6 +22,15 @@ LAWS: dict[str, Callable[[Floats, Floats, Mapping[str, float]], Distribution]] =
 }
 
 
+# The numbers of each law that hold for all rows.
+PARAMETERS: dict[str, tuple[str, ...]] = {
+    "student": ("factor", "df"),
+    "poisson": (),
+    "gamma": ("dispersion",),
+    "tweedie": ("dispersion", "power"),
+}
+
+
 @dataclass(frozen=True)
 class OutcomeModel:
     """A law of outcomes with its numbers and, for laws with a scale, a chain that predicts it.

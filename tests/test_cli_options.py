@@ -55,6 +55,7 @@ GIVEN = {
     "init": ("zero", "zero"),
     "class_weight": ("balanced", "balanced"),
     "n_chains": ("2", 2),
+    "uncertainty": ("", True),  # a flag
     "early_stopping_rounds": ("7", 7),
 }
 OF_NUMBERS = {"loss": ("quantile", "quantile")}
@@ -71,6 +72,7 @@ def test_train_passes_every_option_on(folder, kind, target, typed, metric):
     assert typed.keys() >= MODEL.keys()
     typed = {name: value for name, value in typed.items() if name in parameters(kind)}
     words = [word for n, (text, _) in typed.items() for word in (f"--{n.replace('_', '-')}", text)]
+    words = [word for word in words if word]
     words += ["--seed", "7", "--jobs", "1", "--valid-fraction", "0.2", "--eval-metric", metric]
     message = done("train", "train.csv", "-t", target, "-m", "m.sglb", "-q", *words)
     model = load("m.sglb")

@@ -1,11 +1,17 @@
 """Draws of fitted models: centred, in any unit, the same bits, and honest about themselves."""
 
+import hashlib
+import json
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
+from safetensors.numpy import load as numpy_load
+from safetensors.numpy import save as numpy_save
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 
-from sglb import SGLBClassifier, SGLBRegressor
+from sglb import ModelFormatError, SGLBClassifier, SGLBRegressor, archive, load
 from sglb.losses import get_loss
 from sglb.posterior.of_model import LEAST_TEMPERATURE, noise_temperature
 from sglb.target import Target
@@ -204,3 +210,101 @@ def test_the_temperature_of_the_squared_loss_is_the_variance_of_the_residuals():
     weighted = Target.of(y, [2.0, 1.0, 1.0])
     assert noise_temperature(get_loss("squared"), weighted, raw) == pytest.approx(6.0 / 4.0)
     assert noise_temperature(get_loss("squared"), Target.of(y), y[None]) == LEAST_TEMPERATURE
+
+
+def assert_same(model, other, X):
+    for part, expected in zip(
+        other.predict_uncertainty(X), model.predict_uncertainty(X), strict=True
+    ):
+        assert (part is None and expected is None) or (part == expected).all()
+
+
+@pytest.mark.parametrize("n_chains", [1, 2])
+def test_a_file_holds_error_bars(tmp_path, n_chains):
+    X, y = NUMBERS
+    model = SGLBRegressor(uncertainty=True, n_chains=n_chains, **FAST).fit(X, y)
+    model.save(tmp_path / "m.sglb")
+    loaded = load(tmp_path / "m.sglb")
+    assert_same(model, loaded, X)
+    assert (loaded.predict_interval(X) == model.predict_interval(X)).all()
+    assert loaded.posterior(X, y, n_draws=4).plan == model.posterior(X, y, n_draws=4).plan
+    assert archive.dumps(loaded._model) == archive.dumps(model._model)
+    assert_same(model, pickle.loads(pickle.dumps(model)), X)
+
+
+def test_a_file_holds_draws_of_classes_and_counts(tmp_path):
+    model = SGLBClassifier(uncertainty=True, **FAST).fit(*THREE)
+    model.save(tmp_path / "m.sglb")
+    assert_same(model, load(tmp_path / "m.sglb"), THREE[0])
+    counts = SGLBRegressor(loss="poisson", uncertainty=True, **FAST).fit(
+        NUMBERS[0], np.round(NUMBERS[1])
+    )
+    counts.save(tmp_path / "c.sglb")
+    other = load(tmp_path / "c.sglb")
+    assert (other.predict_interval(NUMBERS[0]) == counts.predict_interval(NUMBERS[0])).all()
+
+
+def forged(model, part, change):
+    """The bytes of a model with a changed part and a digest that fits it."""
+    data = archive.dumps(model._model)
+    header = int.from_bytes(data[:8], "little")
+    arrays = numpy_load(data)
+    metadata = json.loads(data[8 : 8 + header])["__metadata__"]
+    blob = arrays[f"part_{part}"].tobytes()
+    inner = numpy_load(blob)
+    length = int.from_bytes(blob[:8], "little")
+    document = json.loads(json.loads(blob[8 : 8 + length])["__metadata__"]["part"])
+    change(document, inner)
+    packed = numpy_save(inner, metadata={"part": json.dumps(document)})
+    arrays[f"part_{part}"] = np.frombuffer(packed, dtype=np.uint8)
+    body = numpy_save(arrays, metadata=metadata)[:-32]
+    return body + hashlib.sha256(body).digest()
+
+
+def put(**values):
+    return lambda document, arrays: document.update(values)
+
+
+def put_plan(**values):
+    return lambda document, arrays: document["plan"].update(values)
+
+
+def put_array(**values):
+    return lambda document, arrays: arrays.update(values)
+
+
+@pytest.mark.parametrize(
+    ("part", "change", "field"),
+    [
+        ("outcomes", put(law="cauchy"), "outcomes.law"),
+        ("outcomes", put(law="poisson"), "outcomes"),
+        ("outcomes", put(unit=-1.0), "outcomes.unit"),
+        ("outcomes", put(unit="a"), "outcomes.unit"),
+        ("outcomes", put(parameters={"factor": 0.0, "df": 3.0}), "outcomes.factor"),
+        ("outcomes", put(more=1), "outcomes"),
+        ("outcomes", put_array(scale=np.zeros(3, np.uint8)), "size"),
+        ("outcomes", put_array(scale=np.zeros(0, np.uint8)), "outcomes.scale"),
+        ("posterior", put(mirror=False), "posterior"),
+        ("posterior", put_plan(kind="long"), "posterior"),
+        ("posterior", put_plan(n_draws=-2), "posterior.n_draws"),
+        ("posterior", put_plan(n_draws=98), "posterior.values"),
+        ("posterior", put_plan(seed=1.5), "posterior.seed"),
+        ("posterior", put_plan(temperature=0.0), "posterior.temperature"),
+        ("posterior", put_plan(prior_variance=None), "posterior.prior_variance"),
+        ("posterior", put_array(values=np.zeros((1, 1, 50), np.float32)), "posterior.values"),
+        ("posterior", put_array(stages=np.zeros((2, 1, 3, 7))), "posterior.stages"),
+        ("posterior", put_array(more=np.zeros(1)), "posterior"),
+    ],
+)
+def test_forged_error_bars_are_rejected_by_their_field(numbers, part, change, field):
+    with pytest.raises(ModelFormatError) as error:
+        archive.loads(forged(numbers[0], part, change))
+    assert error.value.field == field
+
+
+def test_a_draw_that_is_not_finite_is_rejected(numbers):
+    def spoil(document, arrays):
+        arrays["values"] = np.where(arrays["values"] == 0.0, 0.0, np.nan).astype(np.float32)
+
+    with pytest.raises(ModelFormatError, match="not finite"):
+        archive.loads(forged(numbers[0], "posterior", spoil))

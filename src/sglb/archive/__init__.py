@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from sglb.archive.arguments import (
     score_from_json,
     to_json,
 )
+from sglb.archive.parts import PARTS, PREFIX, pack_parts, unpack_parts
 from sglb.archive.validation import (
     ARRAYS,
     DIGEST_BYTES,
@@ -84,7 +86,7 @@ def dumps(model: Model) -> bytes:
 
     categories, tables = storage.pack(model.recipe.encoding)
     digest = {"sha256": np.zeros(DIGEST_BYTES, dtype=np.uint8)}
-    arrays = _arrays_of(join(model.traces), tables) | digest
+    arrays = _arrays_of(join(model.traces), tables) | pack_parts(model, dumps) | digest
     document = json.dumps(
         _document_of(model) | {"categories": categories},
         sort_keys=True,
@@ -100,6 +102,7 @@ def dumps(model: Model) -> bytes:
 def loads(data: bytes) -> Model:
     """Return the model of these bytes, or raise `ModelFormatError`."""
     document, arrays = _open(data)
+    parts = {name: arrays.pop(PREFIX + name) for name in PARTS if PREFIX + name in arrays}
     check_document(document)
     sizes = check_shapes(arrays)
     check_trees(arrays, sizes)
@@ -109,7 +112,8 @@ def loads(data: bytes) -> Model:
     record = _record_of(document)
     chain_records = [_record_of(chain) for chain in document.get("chains", [])] or [record]
     variance = document["residual_variance"]
-    return Model(recipe, split(trees, lengths), variance, record, tuple(chain_records))
+    model = Model(recipe, split(trees, lengths), variance, record, tuple(chain_records))
+    return replace(model, **unpack_parts(parts, model, trees.depths, loads))
 
 
 def _record_of(stored: Mapping[str, Any]) -> Record:

@@ -22,7 +22,7 @@ from sglb.posterior import ChainPosterior, LeafDraws, PosteriorPlan
 Bytes = NDArray[np.uint8]
 Arrays = dict[str, NDArray[Any]]
 
-NAMES = ("outcomes", "posterior")
+PARTS = ("outcomes", "posterior")
 PREFIX = "part_"
 
 
@@ -37,14 +37,20 @@ def pack_parts(model: Model, dumps: Callable[[Model], bytes]) -> Arrays:
 
 
 def unpack_parts(
-    parts: Mapping[str, Bytes], n_leaves: NDArray[np.int64], n_outputs: int, n_features: int,
+    parts: Mapping[str, Bytes],
+    model: Model,
+    depths: NDArray[np.int32],
     loads: Callable[[bytes], Model],
 ) -> dict[str, Any]:
-    """Return the parts of a model whose trees have so many leaves, by the names of its fields."""
+    """Return the parts of a model whose trees have these depths, by the names of its fields."""
     known: dict[str, Any] = {}
+    for name, data in parts.items():
+        _require(name, data.dtype == np.uint8 and data.ndim == 1, "it is not bytes")
     if "outcomes" in parts:
-        known["outcomes"] = _unpack_outcomes(parts["outcomes"], n_features, loads)
+        known["outcomes"] = _unpack_outcomes(parts["outcomes"], model.recipe.bins.n_features, loads)
     if "posterior" in parts:
+        n_leaves = np.left_shift(1, depths, dtype=np.int64)
+        n_outputs = len(model.recipe.offset)
         known["posterior"] = _unpack_posterior(parts["posterior"], n_leaves, n_outputs)
     return known
 
@@ -97,9 +103,7 @@ def _pack_outcomes(outcomes: OutcomeModel, dumps: Callable[[Model], bytes]) -> B
     return _pack(document, {"scale": np.frombuffer(scale, dtype=np.uint8)})
 
 
-def _unpack_outcomes(
-    data: Bytes, n_features: int, loads: Callable[[bytes], Model]
-) -> OutcomeModel:
+def _unpack_outcomes(data: Bytes, n_features: int, loads: Callable[[bytes], Model]) -> OutcomeModel:
     name = "outcomes"
     document, arrays = _unpack(name, data)
     _require(name, set(document) == {"law", "parameters", "unit"}, "its fields are others")
@@ -133,9 +137,7 @@ def _pack_posterior(posterior: ChainPosterior) -> Bytes:
     return _pack(document, {"values": draws.values, "stages": draws.stages})
 
 
-def _unpack_posterior(
-    data: Bytes, n_leaves: NDArray[np.int64], n_outputs: int
-) -> ChainPosterior:
+def _unpack_posterior(data: Bytes, n_leaves: NDArray[np.int64], n_outputs: int) -> ChainPosterior:
     name = "posterior"
     document, arrays = _unpack(name, data)
     plan, mirror = document.get("plan"), document.get("mirror")
@@ -162,4 +164,4 @@ def _unpack_posterior(
     _require("posterior.stages", whole, "it has another shape")
     is_finite = bool(np.isfinite(values).all() and np.isfinite(stages).all())
     _require("posterior.values", is_finite, "a value is not finite")
-    return ChainPosterior(LeafDraws(n_leaves, values, mirror, stages), PosteriorPlan(**plan))
+    return ChainPosterior(LeafDraws(n_leaves, values, bool(mirror), stages), PosteriorPlan(**plan))

@@ -56,6 +56,20 @@ def poisson(y, z):
     return curvature * (1 + np.maximum(z - 30, 0)) - y, curvature
 
 
+def exponential_slope(x):
+    return np.exp(np.minimum(x, 300)) * (1 + np.maximum(x - 300, 0))
+
+
+def gamma(y, z):
+    falling = exponential_slope(np.log(y) - z)
+    return 1 - falling, (1 + falling) / 2
+
+
+def tweedie(y, z, power):
+    falling, rising = y * exponential_slope((1 - power) * z), exponential_slope((2 - power) * z)
+    return rising - falling, (rising + falling) / 2
+
+
 def cauchy(y, z, scale):
     r = z - y
     t = r / scale

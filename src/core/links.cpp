@@ -48,9 +48,10 @@ SGLB_KERNEL void both_sigmoids(double inverse_width, int64_t n, const double* __
 }
 
 SGLB_KERNEL void exponentials(double limit, int64_t n, double* z) {
+    // A tangent that ends at 1e280, or at e^709, stays finite for every limit up to 709.
+    const double longest = minimum(1e280, exponential(708.0 - limit));
     for (int64_t i = 0; i < n; ++i) {
-        // A tangent that ends at 1e280 stays finite for every limit below 60.
-        const double excess = minimum(maximum(z[i] - limit, 0.0), 1e280);
+        const double excess = minimum(maximum(z[i] - limit, 0.0), longest);
         z[i] = exponential(minimum(z[i], limit)) * (1.0 + excess);
     }
 }

@@ -131,6 +131,36 @@ struct Poisson {
     }
 };
 
+// Slope of e^x, continued from `limit` on as above.
+SGLB_INLINE double exponential_slope(double x, double limit) {
+    return exponential(minimum(x, limit)) * (1.0 + maximum(x - limit, 0.0));
+}
+
+// Both of the following are sums of a falling and a rising exponential. The curvature is the mean
+// of their slopes, with which no Newton step is longer than 2 (losses/amounts.py).
+constexpr double exponent_limit = 300.0;
+
+// e^d - d - 1, d = log y - z
+struct Gamma {
+    explicit Gamma(const Parameters&) {}
+    SGLB_INLINE Slope operator()(double y, double z) const {
+        const double d = logarithm(maximum(y, std::numeric_limits<double>::min())) - z;
+        const double falling = exponential_slope(d, exponent_limit);
+        return {1.0 - falling, 0.5 * (1.0 + falling)};
+    }
+};
+
+// y e^((1 - power) z) / (power - 1) + e^((2 - power) z) / (2 - power)
+struct Tweedie {
+    double low, high;
+    explicit Tweedie(const Parameters& p) : low(1.0 - p.first), high(2.0 - p.first) {}
+    SGLB_INLINE Slope operator()(double y, double z) const {
+        const double falling = y * exponential_slope(low * z, exponent_limit);
+        const double rising = exponential_slope(high * z, exponent_limit);
+        return {rising - falling, 0.5 * (rising + falling)};
+    }
+};
+
 // scale^2 / 2 log(1 + (r / scale)^2)
 struct Cauchy {
     double scale;
@@ -196,6 +226,8 @@ SGLB_LOSS(smooth_absolute, Absolute)
 SGLB_LOSS(huber, Huber)
 SGLB_LOSS(quantile, Quantile)
 SGLB_LOSS(poisson, Poisson)
+SGLB_LOSS(gamma_deviance, Gamma)
+SGLB_LOSS(tweedie, Tweedie)
 SGLB_LOSS(cauchy, Cauchy)
 SGLB_LOSS(welsch, Welsch)
 #undef SGLB_LOSS
@@ -263,6 +295,8 @@ LossKernel::Function find_kernel(std::string_view name) {
     if (name == "huber") return huber;
     if (name == "quantile") return quantile;
     if (name == "poisson") return poisson;
+    if (name == "gamma") return gamma_deviance;
+    if (name == "tweedie") return tweedie;
     if (name == "cauchy") return cauchy;
     if (name == "welsch") return welsch;
     if (name == "savage") return savage;

@@ -207,6 +207,17 @@ def auto_temperature(size: Size, loss: Loss) -> float:
     return size.unit * scale * (1e-6 if loss.convex else 1e-3)
 
 
+def structure_noise_unit(size: Size, loss: Loss, leaf_method: str) -> float:
+    """Root of the curvature at the start where it has a unit and Newton steps divide by it, else 1.
+
+    The noise of a Newton leaf is that of its gradient times the root of its curvature. The noise of
+    the rows that structures are searched on has to grow with it: amounts in cents and in euros give
+    the same model.
+    """
+    has_unit = loss.curvature_has_unit and leaf_method == "newton" and size.curvature > 0.0
+    return math.sqrt(size.curvature) if has_unit else 1.0
+
+
 def auto_shrink_rate(size: Size, loss: Loss, leaf_method: str) -> float:
     """The paper's 1e-3 for non-convex losses; 1e-5 is enough to keep a convex chain stationary.
 

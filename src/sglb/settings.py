@@ -95,6 +95,7 @@ RULES: Mapping[str, Rule] = {
         lambda v: v is not None,
     ),
     "quantile": one_of(None) | real("a number between 0 and 1", lambda v: 0 < v < 1),
+    "tweedie_power": one_of(None) | real("a number between 1 and 2", lambda v: 1 < v < 2),
     "n_estimators": AUTO | whole(1),
     "learning_rate": AUTO | POSITIVE,
     "max_depth": AUTO | whole(1, 16),
@@ -335,10 +336,11 @@ def make_sampler(
                 float(parameters["structure_noise"]),
             )
         temperature = defaults.auto_temperature(size, loss) if auto else rates["temperature"]
+        noise_unit = defaults.structure_noise_unit(size, loss, leaf_method)
         arguments |= {
             "temperature": float(temperature),
             "shrink_rate": float(shrink_rate),
-            "structure_noise": float(parameters["structure_noise"]),
+            "structure_noise": noise_unit * float(parameters["structure_noise"]),
         }
     else:
         rates["structure_noise"] = parameters["structure_noise"]

@@ -98,11 +98,17 @@ MODEL: Group = {
         str,
         "Model",
         "Classes: logistic, softmax, sla (the 0-1 loss, smoothed), savage. Numbers: squared "
-        "(mean), absolute (median), quantile, huber, poisson (counts), cauchy, welsch. The default "
-        "is logistic, softmax or squared.",
+        "(mean), absolute (median), quantile, huber, poisson (counts), gamma (positive amounts), "
+        "tweedie (amounts with zeros), cauchy, welsch. The default is logistic, softmax or "
+        "squared.",
     ),
     "quantile": _option(
         float, "Model", "Level of --loss quantile, between 0 and 1; 0.5 is the median."
+    ),
+    "tweedie_power": _option(
+        float,
+        "Model",
+        "Power of --loss tweedie, between 1 (as poisson) and 2 (as gamma); 1.5 is the default.",
     ),
     "n_estimators": _auto(
         _whole,
@@ -137,7 +143,8 @@ MODEL: Group = {
     "leaf_method": _option(
         LeafMethodName,
         "Model",
-        "gradient is the paper's; auto is newton for squared, logistic, softmax, poisson.",
+        "gradient is the paper's; auto is newton for squared, logistic, softmax, "
+        "poisson, gamma, tweedie.",
     ),
     "leaf_steps": _auto(_whole, "Newton steps in the leaves of each tree."),
     "l2_regularization": _auto(_real, "Added to the weight of each leaf."),

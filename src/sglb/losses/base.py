@@ -44,6 +44,8 @@ class Loss(ABC):
         one_output_per_class   whether the constructor needs the number of classes
         predicts_mean          in regression: whether the prediction estimates the mean of y, so
                                that the variance of the residuals is that of the noise
+        curvature_has_unit     in regression: whether y in another unit multiplies the loss as a
+                               function of raw scores, which it shifts
         starts_at_zero         whether `init` is 0 for all targets and weights
         default_learning_rate  the meaning of learning_rate="auto"; None: by the size of the data
     """
@@ -57,6 +59,7 @@ class Loss(ABC):
     row_wise: bool = True
     one_output_per_class: bool = False
     predicts_mean: bool = False
+    curvature_has_unit: bool = False
     starts_at_zero: bool = False
     default_learning_rate: float | None = None
 
@@ -158,6 +161,8 @@ class Loss(ABC):
         """Fill gradient (and hessian unless None) at raw, all (n_outputs, n_rows).
 
         Returns the largest absolute gradient; infinity if any gradient or raw score is not finite.
+        A loss may fill another positive curvature in place of the hessian, where Newton steps by it
+        are safer.
         """
         return _core.gradient(
             self.name, self.kernel_parameters, y, raw, gradient, hessian, n_threads

@@ -1,5 +1,6 @@
 """Losses by name: strings for beginners, objects for experts, one resolver."""
 
+from sglb.losses.amounts import Gamma, Tweedie
 from sglb.losses.base import Loss
 from sglb.losses.counts import Poisson
 from sglb.losses.logistic import Logistic
@@ -14,6 +15,7 @@ from sglb.losses.zero_one import Sla
 LOSSES: dict[str, type[Loss]] = {
     "absolute": Absolute,
     "cauchy": Cauchy,
+    "gamma": Gamma,
     "huber": Huber,
     "logistic": Logistic,
     "poisson": Poisson,
@@ -22,6 +24,7 @@ LOSSES: dict[str, type[Loss]] = {
     "sla": Sla,
     "softmax": Softmax,
     "squared": Squared,
+    "tweedie": Tweedie,
     "welsch": Welsch,
 }
 

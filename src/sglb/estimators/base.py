@@ -103,7 +103,8 @@ class ChainEstimator(FittedChain):
         check_watched(stated_sets, self.early_stopping_rounds, eval_metric)
         rows = self._read_rows(X, y, sample_weight)
         sets = self._read_evaluation(stated_sets, rows)
-        metrics, threads = get_metrics(eval_metric, rows.target.task), n_threads(self.n_jobs)
+        loss, threads = self._choose_loss(rows.target.classes), n_threads(self.n_jobs)
+        metrics = get_metrics(eval_metric, rows.target.task, loss.n_outputs)
         names = getattr(self, "feature_names_in_", None)
         request = Request(
             self._kind,
@@ -112,7 +113,7 @@ class ChainEstimator(FittedChain):
             alone=not stated_sets and not listed_callbacks,
             check_gradient=check_gradient,
         )
-        prepared = prepare(rows, self._choose_loss(rows.target.classes), request, threads)
+        prepared = prepare(rows, loss, request, threads)
         del rows  # they may be a copy of the table
         recipe, data = prepared.recipe, prepared.data
         n_steps = self._length(recipe, data, threads)

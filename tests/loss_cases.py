@@ -33,6 +33,7 @@ CASES = [
     Huber(delta=0.3),
     Quantile(width=0.1),
     Quantile(level=0.9, width=0.5),
+    Quantile(level=[0.1, 0.5, 0.95], width=0.3),
     Poisson(),
     Gamma(),
     Tweedie(),

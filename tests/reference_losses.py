@@ -47,8 +47,12 @@ def huber(y, z, delta):
 
 
 def quantile(y, z, level, width):
+    """Several levels are weighted such that their gradients have the same mean square."""
+    level, factor = np.array(level), 1.0
+    if level.ndim:
+        y, factor = y[:, None], 0.5 / np.sqrt(level * (1 - level))
     x = (z - y) / width
-    return expit(x) - level, expit(x) * expit(-x) / width
+    return factor * (expit(x) - level), factor * expit(x) * expit(-x) / width
 
 
 def poisson(y, z):
@@ -102,9 +106,14 @@ def exponential_link(z, limit):
     return (np.exp(np.minimum(z, limit)) * (1 + np.maximum(z - limit, 0))).T
 
 
+def sorted_link(z, parameter):
+    return np.sort(z.T, axis=1)
+
+
 LINKS = {
     "identity": identity_link,
     "sigmoid": sigmoid_link,
     "softmax": softmax_link,
     "exponential": exponential_link,
+    "sorted": sorted_link,
 }

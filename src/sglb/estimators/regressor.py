@@ -1,8 +1,9 @@
 """Numbers to predict."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
 from sklearn.base import RegressorMixin
 
 from sglb.estimators.base import Array, ChainEstimator, Floats
@@ -24,20 +25,22 @@ class SGLBRegressor(RegressorMixin, ChainEstimator):  # type: ignore[misc]
         (positive amounts), "tweedie" (amounts many of which are 0), "cauchy" or "welsch" (robust),
         an object of `sglb.losses`, or any object with loss(y, raw) and gradient(y, raw). Widths of
         losses are in spreads of y, unless an object has absolute=True.
-    quantile : level of loss="quantile", between 0 and 1; None is .5, the median.
+    quantile : level of loss="quantile", between 0 and 1; None is .5, the median. A list of
+        increasing levels, such as [.05, .5, .95], gives one model of several quantiles that never
+        cross: `predict` returns them as (n_rows, n_levels).
     tweedie_power : of loss="tweedie", between 1 (as poisson) and 2 (as gamma): the variance of y is
         proportional to mean^power; None is 1.5.
     """
 
     _kind = "regressor"
-    quantile: float | None
+    quantile: float | Sequence[float] | None
     tweedie_power: float | None
 
     def __init__(
         self,
         *,
         loss: Any = "squared",
-        quantile: float | None = None,
+        quantile: float | Sequence[float] | None = None,
         tweedie_power: float | None = None,
         n_estimators: int | str = "auto",
         learning_rate: float | str = "auto",
@@ -84,13 +87,13 @@ class SGLBRegressor(RegressorMixin, ChainEstimator):  # type: ignore[misc]
                 f"{parameter}={value!r} is the {name} of loss={loss!r}, and loss is"
                 f" {self.loss!r}; leave it at None"
             )
-        return {name: float(value)}
+        return {name: value if np.ndim(value) else float(value)}
 
     def _predict_from(self, raw: Floats) -> Floats:
         return raw if self.loss_ is None else self.loss_.link(raw)
 
     def predict(self, X: Any) -> Floats:
-        """Return the prediction of each row."""
+        """Return the prediction of each row; of several quantiles (n_rows, n_levels)."""
         return self._predictions(X)
 
     def staged_predict(self, X: Any) -> Iterator[Floats]:

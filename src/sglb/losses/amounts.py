@@ -106,7 +106,7 @@ class Tweedie(Loss):
             raise ValueError(f"power of loss 'tweedie' must be in (1, 2), got {self.power!r}")
 
     @property
-    def kernel_parameters(self) -> tuple[float, float]:
+    def kernel_parameters(self) -> tuple[float, ...]:
         """The power."""
         return self.power, 0.0
 

@@ -11,7 +11,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,13 +88,19 @@ class Loss(ABC):
         return math.inf
 
     @property
-    def kernel_parameters(self) -> tuple[float, float]:
-        """Parameters of the native kernel; unused ones are 0."""
+    def kernel_parameters(self) -> tuple[float, ...]:
+        """Parameters of the native kernel, at least two; unused ones are 0."""
         return 0.0, 0.0
 
-    def parameters(self) -> dict[str, float]:
-        """Return the constructor's arguments: `get_loss(name, **parameters)` equals this loss."""
-        return {name: float(value) for name, value in vars(self).items()}
+    def parameters(self) -> dict[str, Any]:
+        """Return the constructor's arguments, numbers and lists of numbers.
+
+        `get_loss(name, **parameters)` equals this loss.
+        """
+        return {
+            name: list(value) if isinstance(value, tuple) else float(value)
+            for name, value in vars(self).items()
+        }
 
     def adapt(self, target: Target) -> Self:
         """Return this loss for a chain on a target y, with widths in the unit of y."""

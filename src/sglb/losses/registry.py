@@ -1,5 +1,7 @@
 """Losses by name: strings for beginners, objects for experts, one resolver."""
 
+from typing import Any
+
 from sglb.losses.amounts import Gamma, Tweedie
 from sglb.losses.base import Loss
 from sglb.losses.counts import Poisson
@@ -29,7 +31,7 @@ LOSSES: dict[str, type[Loss]] = {
 }
 
 
-def get_loss(spec: object, *, n_classes: int = 0, **parameters: float) -> Loss:
+def get_loss(spec: object, *, n_classes: int = 0, **parameters: Any) -> Loss:
     """Turn a name, a Loss, or any object with `loss` and `gradient` methods into a Loss.
 
     `n_classes` is the number of classes of a classification problem, 0 in regression; it

@@ -82,7 +82,7 @@ class UserLoss(Loss):
         """`n_outputs` of the user's object, else 1."""
         return self._n_outputs
 
-    def parameters(self) -> dict[str, float]:
+    def parameters(self) -> dict[str, Any]:
         """Return nothing, because a user's loss is not stored."""
         return {}
 

@@ -74,6 +74,15 @@ def _real(text: str) -> float | str:
     return value if isinstance(value, str) else float(value)
 
 
+def _levels(text: str) -> float | list[float]:
+    """Parse a number, or several with commas between them."""
+    try:
+        numbers = [float(word) for word in text.split(",")]
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is not a number, or numbers like 0.05,0.95") from None
+    return numbers[0] if len(numbers) == 1 else numbers
+
+
 def _option(value_type: Any, panel: str, help_text: str, *flags: str, **more: Any) -> Any:
     """Return the annotated type of an option that may be left out."""
     metavars = {int: "INTEGER", float: "NUMBER", str: "NAME"}
@@ -102,9 +111,16 @@ MODEL: Group = {
         "tweedie (amounts with zeros), cauchy, welsch. The default is logistic, softmax or "
         "squared.",
     ),
-    "quantile": _option(
-        float, "Model", "Level of --loss quantile, between 0 and 1; 0.5 is the median."
-    ),
+    "quantile": Annotated[
+        Any,
+        typer.Option(
+            parser=_levels,
+            metavar="NUMBERS",
+            help="Level of --loss quantile, between 0 and 1, or several: 0.05,0.5,0.95; 0.5 is the "
+            "median.",
+            rich_help_panel="Model",
+        ),
+    ],
     "tweedie_power": _option(
         float,
         "Model",

@@ -147,13 +147,14 @@ class Loss(ABC):
 
     def gradient(self, y: Floats, raw: Floats) -> Floats:
         """Return dL/dz, in the shape of raw."""
-        return self._derivatives(y, raw)[0]
+        return self.derivatives(y, raw)[0]
 
     def hessian(self, y: Floats, raw: Floats) -> Floats:
         """Return d²L/dz² (several outputs: the diagonal), in the shape of raw."""
-        return self._derivatives(y, raw)[1]
+        return self.derivatives(y, raw)[1]
 
-    def _derivatives(self, y: Floats, raw: Floats) -> tuple[Floats, Floats]:
+    def derivatives(self, y: Floats, raw: Floats) -> tuple[Floats, Floats]:
+        """Return the gradient and the curvature of Newton steps, each in the shape of raw."""
         y = np.ascontiguousarray(y, dtype=np.float64)
         raw = np.asarray(raw, dtype=np.float64)
         chain = np.ascontiguousarray(np.atleast_2d(raw.T))

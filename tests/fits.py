@@ -102,7 +102,10 @@ FITS = {
     "absolute": lambda: regress(X, numbers(X), loss="absolute"),
     "huber": lambda: regress(X, numbers(X), loss="huber"),
     "quantile": lambda: regress(X, numbers(X), loss="quantile", quantile=0.9),
+    "three quantiles": lambda: regress(X, numbers(X), loss="quantile", quantile=[0.05, 0.5, 0.95]),
     "poisson": lambda: regress(X, counts(X), loss="poisson"),
+    "gamma": lambda: regress(X, 1.0 + counts(X), loss="gamma"),
+    "tweedie": lambda: regress(X, counts(X), loss="tweedie", tweedie_power=1.3),
     "cauchy": lambda: regress(X, numbers(X), loss="cauchy"),
     "welsch": lambda: regress(X, numbers(X), loss="welsch"),
     "logistic": lambda: classify(X, two(X)),
@@ -155,6 +158,9 @@ FITS = {
     ),
     "60,000 rows, quantile": lambda: regress(
         LARGE, numbers(LARGE), n_estimators=5, loss="quantile", n_jobs=2
+    ),
+    "60,000 rows, two quantiles": lambda: regress(
+        LARGE, numbers(LARGE), n_estimators=5, loss="quantile", quantile=[0.1, 0.9], n_jobs=2
     ),
     "60,000 rows, softmax": lambda: classify(LARGE, three(LARGE), n_estimators=5, n_jobs=2),
     "310,000 rows": lambda: classify(HUGE, two(HUGE), n_estimators=4, n_jobs=2),

@@ -6,6 +6,7 @@ import pytest
 from sglb.losses import (
     Absolute,
     Cauchy,
+    Gamma,
     Huber,
     Logistic,
     Poisson,
@@ -14,6 +15,7 @@ from sglb.losses import (
     Sla,
     Softmax,
     Squared,
+    Tweedie,
     Welsch,
 )
 
@@ -31,7 +33,12 @@ CASES = [
     Huber(delta=0.3),
     Quantile(width=0.1),
     Quantile(level=0.9, width=0.5),
+    Quantile(level=[0.1, 0.5, 0.95], width=0.3),
     Poisson(),
+    Gamma(),
+    Tweedie(),
+    Tweedie(power=1.1),
+    Tweedie(power=1.95),
     Cauchy(),
     Cauchy(scale=3.0),
     Welsch(),
@@ -42,9 +49,22 @@ every_loss = pytest.mark.parametrize("loss", CASES, ids=repr)
 one_output = pytest.mark.parametrize("loss", [c for c in CASES if c.n_outputs == 1], ids=repr)
 
 
+# Losses whose link is exp: their targets are not negative.
+LOG_LINK = ("poisson", "gamma", "tweedie")
+
+
+def targets_for(loss, *values):
+    """The values as targets; a loss whose domain lacks 0 gets a half for it."""
+    return [0.5 if loss.name == "gamma" and value == 0.0 else value for value in values]
+
+
 def make_targets(loss, n, rng):
+    if loss.name == "gamma":
+        return rng.gamma(0.8, 2.0, n)
+    if loss.name in LOG_LINK:
+        return rng.poisson(2.0, n).astype(float)
     if loss.task == "regression":
-        return rng.poisson(2.0, n).astype(float) if loss.name == "poisson" else rng.normal(0, 2, n)
+        return rng.normal(0, 2, n)
     return rng.integers(0, max(loss.n_outputs, 2), n).astype(float)
 
 

@@ -47,13 +47,31 @@ def huber(y, z, delta):
 
 
 def quantile(y, z, level, width):
+    """Several levels are weighted such that their gradients have the same mean square."""
+    level, factor = np.array(level), 1.0
+    if level.ndim:
+        y, factor = y[:, None], 0.5 / np.sqrt(level * (1 - level))
     x = (z - y) / width
-    return expit(x) - level, expit(x) * expit(-x) / width
+    return factor * (expit(x) - level), factor * expit(x) * expit(-x) / width
 
 
 def poisson(y, z):
     curvature = np.exp(np.minimum(z, 30))
     return curvature * (1 + np.maximum(z - 30, 0)) - y, curvature
+
+
+def exponential_slope(x):
+    return np.exp(np.minimum(x, 200)) * (1 + np.maximum(x - 200, 0))
+
+
+def gamma(y, z):
+    falling = y * exponential_slope(-z)
+    return 1 - falling, (1 + falling) / 2
+
+
+def tweedie(y, z, power):
+    falling, rising = y * exponential_slope((1 - power) * z), exponential_slope((2 - power) * z)
+    return rising - falling, (rising + falling) / 2
 
 
 def cauchy(y, z, scale):
@@ -88,9 +106,14 @@ def exponential_link(z, limit):
     return (np.exp(np.minimum(z, limit)) * (1 + np.maximum(z - limit, 0))).T
 
 
+def sorted_link(z, parameter):
+    return np.sort(z.T, axis=1)
+
+
 LINKS = {
     "identity": identity_link,
     "sigmoid": sigmoid_link,
     "softmax": softmax_link,
     "exponential": exponential_link,
+    "sorted": sorted_link,
 }

@@ -54,6 +54,21 @@ def test_predict_of_a_regressor_has_numbers_and_uncertainty(regressor):
     )
 
 
+def test_several_quantiles_are_a_column_each(folder):
+    words = ["--loss", "quantile", "--quantile", "0.1,0.5,0.9"]
+    done("train", "train.csv", "-t", "number", "-m", "q.sglb", *SMALL, *words)
+    model = load("q.sglb")
+    assert model.quantile == [0.1, 0.5, 0.9]
+    done("predict", "q.sglb", "test.parquet", "-o", "p.parquet")
+    written = pa.parquet.read_table("p.parquet")
+    assert written.column_names == ["prediction_0.1", "prediction_0.5", "prediction_0.9"]
+    x = pa.parquet.read_table("test.parquet").select(list(model.feature_names_in_))
+    assert np.array_equal(np.column_stack(written.columns), model.predict(x))
+    done("evaluate", "q.sglb", "test.parquet", "-t", "number")
+    message = rejected("train", "train.csv", "-t", "number", "-m", "r.sglb", *words[:3], "0.9,0.1")
+    assert "increasing" in message
+
+
 def test_predict_reads_a_model_that_was_trained_without_names(folder):
     table = rows()
     x = np.column_stack([table["a"], table["b"]])

@@ -38,6 +38,7 @@ def test_every_command_that_reads_a_table_has_the_options_of_its_format(command)
 GIVEN = {
     "loss": ("savage", "savage"),
     "quantile": ("0.9", 0.9),
+    "tweedie_power": ("1.3", 1.3),
     "n_estimators": ("12", 12),
     "learning_rate": ("0.2", 0.2),
     "max_depth": ("2", 2),
@@ -59,6 +60,8 @@ GIVEN = {
     "early_stopping_rounds": ("7", 7),
 }
 OF_NUMBERS = {"loss": ("quantile", "quantile")}
+# Parameters of a single loss, tested with it.
+OF_ONE_LOSS = {"tweedie_power"}
 
 
 @pytest.mark.parametrize(
@@ -70,7 +73,8 @@ OF_NUMBERS = {"loss": ("quantile", "quantile")}
 )
 def test_train_passes_every_option_on(folder, kind, target, typed, metric):
     assert typed.keys() >= MODEL.keys()
-    typed = {name: value for name, value in typed.items() if name in parameters(kind)}
+    passed = parameters(kind) - OF_ONE_LOSS
+    typed = {name: value for name, value in typed.items() if name in passed}
     words = [word for n, (text, _) in typed.items() for word in (f"--{n.replace('_', '-')}", text)]
     words = [word for word in words if word]
     words += ["--seed", "7", "--jobs", "1", "--valid-fraction", "0.2", "--eval-metric", metric]
@@ -110,6 +114,13 @@ def test_the_loss_decides_the_task(folder):
     assert "task: classification (4 different whole numbers)" in done(*common)
     message = done(*common[:3], "a", *common[4:], "--loss", "softmax", "--n-estimators", 2)
     assert "task: classification (--loss softmax)" in message
+
+
+def test_the_power_of_tweedie_is_passed_on(folder):
+    write_counts(folder)
+    words = ["--loss", "tweedie", "--tweedie-power", GIVEN["tweedie_power"][0]]
+    done("train", "counts.csv", "-t", "y", "-m", "m.sglb", *SMALL, *words)
+    assert load("m.sglb").loss_.power == GIVEN["tweedie_power"][1]
 
 
 @pytest.mark.parametrize(

@@ -4,13 +4,23 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from sklearn.metrics import mean_tweedie_deviance
 
-from loss_cases import CASES, every_loss, make_raw, make_targets, one_output
+from loss_cases import (
+    CASES,
+    LOG_LINK,
+    every_loss,
+    make_raw,
+    make_targets,
+    one_output,
+    targets_for,
+)
 from sglb import elementary
 from sglb.defaults import Size, auto_learning_rate
 from sglb.losses import (
     Absolute,
     Cauchy,
+    Gamma,
     Huber,
     Logistic,
     Poisson,
@@ -19,6 +29,7 @@ from sglb.losses import (
     Sla,
     Softmax,
     Squared,
+    Tweedie,
     Welsch,
     get_loss,
 )
@@ -40,7 +51,7 @@ def test_a_row_wise_loss_computes_each_row_from_its_own_target_and_score(loss):
 
 @every_loss
 def test_a_loss_that_starts_at_zero_says_so(loss):
-    y = np.array([0.0, 1.0, 1.0, 1.0])
+    y = np.array(targets_for(loss, 0.0, 1.0, 1.0, 1.0))
     always_zero = not loss.init(Target.of(y)).any()
     assert loss.starts_at_zero == always_zero
 
@@ -50,12 +61,13 @@ def test_a_regression_loss_that_predicts_the_mean_says_so(loss):
     if loss.task != "regression":
         assert not loss.predicts_mean
         return
-    y, weight = np.array([0.0, 1.0, 2.0, 6.0]), np.array([2.0, 1.0, 1.0, 0.5])
+    y, weight = np.array(targets_for(loss, 0.0, 1.0, 2.0, 6.0)), np.array([2.0, 1.0, 1.0, 0.5])
     loss = loss.adapt(Target.of(y, weight))
     mean = np.average(y, weights=weight)
-    raw = np.full(4, np.log(mean) if loss.name == "poisson" else mean)
-    slope = np.average(loss.gradient(y, raw), weights=weight)
-    assert loss.predicts_mean == (abs(slope) < 1e-12)
+    shape = 4 if loss.n_outputs == 1 else (4, loss.n_outputs)
+    raw = np.full(shape, np.log(mean) if loss.name in LOG_LINK else mean)
+    slope = np.abs(np.average(loss.gradient(y, raw), weights=weight, axis=0)).max()
+    assert loss.predicts_mean == (slope < 1e-12)
     if loss.predicts_mean:
         np.testing.assert_allclose(loss.link(raw), mean)
 
@@ -83,7 +95,7 @@ def test_auto_takes_the_learning_rate_that_a_loss_states(loss, rate):
 # --- where a chain starts ---
 
 EXACT_START = [
-    c for c in CASES if c.name in ("squared", "logistic", "softmax", "poisson", "savage")
+    c for c in CASES if c.name in ("squared", "logistic", "softmax", "savage", *LOG_LINK)
 ]
 
 
@@ -120,7 +132,7 @@ def test_weights_are_multiplicities_for_the_start(loss):
 
 @every_loss
 def test_the_start_is_finite_whatever_the_targets(loss):
-    for y in (np.zeros(5), np.ones(5), np.zeros(1)):
+    for y in (np.full(5, *targets_for(loss, 0.0)), np.ones(5), np.full(1, *targets_for(loss, 0.0))):
         for weight in (None, np.arange(1.0, len(y) + 1), 1e-9 * np.ones(len(y))):
             assert np.isfinite(loss.init(Target.of(y, weight))).all()
 
@@ -174,8 +186,54 @@ def test_links_of_classes_are_probabilities_and_of_residual_losses_the_score_its
     elif loss.task == "binary":
         np.testing.assert_allclose(prediction + loss.link(-raw), 1.0)
         assert ((prediction > 0.5) == (raw > 0)).all()
-    elif loss.name != "poisson":
-        assert (prediction == raw).all()
+    elif loss.name not in LOG_LINK:
+        assert (prediction == (raw if loss.n_outputs == 1 else np.sort(raw, axis=1))).all()
+
+
+def test_a_newton_step_of_an_amount_never_goes_beyond_the_best_shift_of_a_leaf():
+    """The kernel's curvature: at the exact one a gamma leaf of small y steps hundreds too far."""
+    rng = np.random.default_rng(13)
+    for loss in (Gamma(), Tweedie(1.001), Tweedie(1.5), Tweedie(1.999)):
+        for scale in (1e-9, 1e-3, 0.5, 1.0, 2.0, 1e3, 1e9):
+            y, raw = scale * rng.gamma(0.7, size=50), rng.normal(size=50)
+            gradient, curvature = loss.derivatives(y, raw)
+            power = getattr(loss, "power", 2.0)
+            falling = (y * np.exp((1.0 - power) * raw)).sum()
+            best = np.log(falling / np.exp((2.0 - power) * raw).sum())
+            step = -gradient.sum() / curvature.sum()
+            assert step == pytest.approx(2.0 * np.tanh(0.5 * best))
+            shifted = raw + best
+            exact = loss.hessian(y, shifted).sum()
+            assert loss.derivatives(y, shifted)[1].sum() == pytest.approx(exact)
+
+
+def test_the_limits_of_tweedie_are_poisson_and_gamma():
+    rng = np.random.default_rng(14)
+    y, raw = rng.gamma(0.7, size=100), rng.normal(size=100)
+    for power, limit in ((1.0 + 1e-7, Poisson()), (2.0 - 1e-7, Gamma())):
+        loss = Tweedie(power)
+        np.testing.assert_allclose(loss.gradient(y, raw), limit.gradient(y, raw), atol=1e-5)
+        np.testing.assert_allclose(loss.hessian(y, raw), limit.hessian(y, raw), atol=1e-5)
+        np.testing.assert_allclose(loss.loss(y, raw), limit.loss(y, raw), atol=1e-5)
+
+
+def test_deviances_are_half_those_of_scikit_learn():
+    rng = np.random.default_rng(15)
+    y, raw = rng.gamma(0.7, size=100), rng.normal(size=100)
+    for loss, power in ((Gamma(), 2.0), (Poisson(), 1.0), (Tweedie(), 1.5), (Tweedie(1.2), 1.2)):
+        wanted = 0.5 * mean_tweedie_deviance(y, np.exp(raw), power=power)
+        assert loss.loss(y, raw).mean() == pytest.approx(wanted, rel=1e-12)
+
+
+def test_amounts_are_finite_over_the_range_of_doubles():
+    y = np.array([5e-324, 1e-300, 1.0, 1e200])
+    for loss in (Gamma(), Tweedie(1.2)):
+        for raw in (-700.0, 0.0, 700.0):
+            for method in (loss.loss, loss.gradient, loss.hessian):
+                assert np.isfinite(method(y, np.full(4, raw))).all()
+    low, high = Gamma().link(np.array([-1e300, 1e300]))
+    assert 0.0 < low < 1e-300
+    assert 1e304 < high < np.inf
 
 
 def test_the_gradient_of_log_losses_is_the_link_minus_the_target():
@@ -191,7 +249,8 @@ def test_the_gradient_of_log_losses_is_the_link_minus_the_target():
 def test_name_and_parameters_rebuild_a_loss(loss):
     assert get_loss(loss.name, **loss.parameters()) == loss
     assert get_loss(loss) is loss
-    assert all(type(value) is float for value in loss.parameters().values())
+    numbers = [np.atleast_1d(value).tolist() for value in loss.parameters().values()]
+    assert all(type(number) is float for values in numbers for number in values)
 
 
 def test_an_unknown_name_is_answered_with_the_known_ones():
@@ -220,22 +279,26 @@ def test_parameters_out_of_range_are_rejected(value):
         if parameter != "level" or not 0.0 < value < 1.0:
             with pytest.raises(ValueError, match=f"{parameter} of loss '{name}' must be"):
                 get_loss(name, **{parameter: value})
+    with pytest.raises(ValueError, match="power of loss 'tweedie' must be"):
+        get_loss("tweedie", power=value)
     with pytest.raises(ValueError, match="n_classes of loss 'softmax'"):
         Softmax(1)
 
 
 @every_loss
 def test_targets_outside_of_the_domain_are_rejected_with_their_row(loss):
-    good = np.array([0.0, 1.0, 1.0])
+    good = np.array(targets_for(loss, 0.0, 1.0, 1.0))
     loss.check_target(Target.of(good))
     bad = [np.nan, np.inf]
     if loss.task != "regression":
         bad += [0.5, -1.0, 7.0]
-    elif loss.name == "poisson":
+    elif loss.name in LOG_LINK:
         bad += [-1.0]
+    if loss.name == "gamma":
+        bad += [0.0]
     for value in bad:
         with pytest.raises(ValueError, match=f"loss '{loss.name}' needs .*, row 1 has {value}"):
-            loss.check_target(Target.of(np.array([0.0, value, 1.0])))
+            loss.check_target(Target.of(np.array([good[0], value, 1.0])))
 
 
 def test_softmax_starts_from_the_same_bits_on_every_processor():

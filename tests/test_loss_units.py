@@ -16,7 +16,9 @@ from sglb.target import Target
 X, DISEASE = load_diabetes(return_X_y=True)
 Y = np.round(DISEASE)  # whole numbers, so that shifts and powers of two are exact
 SHIFT_INVARIANT = sorted(
-    name for name, kind in LOSSES.items() if kind.task == "regression" and name != "poisson"
+    name
+    for name, kind in LOSSES.items()
+    if kind.task == "regression" and name not in ("poisson", "gamma", "tweedie")
 )
 
 
@@ -67,6 +69,16 @@ def test_a_scaled_target_gives_the_scaled_model(case, factor):
     wanted = prediction(CASES[case](1.0), Y)
     actual = prediction(CASES[case](factor), Y * factor) / factor
     assert np.median(np.abs(actual - wanted)) < 1e-6 * spread(Target.of(Y))
+
+
+@pytest.mark.parametrize(
+    "loss", ["gamma", "tweedie", losses.Tweedie(1.1), losses.Tweedie(1.9)], ids=repr
+)
+@pytest.mark.parametrize("factor", [2.0**-20, 1e-3, 2.0**10])
+def test_a_loss_of_amounts_gives_the_scaled_model_of_a_scaled_target(loss, factor):
+    wanted, actual = prediction(loss, Y), prediction(loss, Y * factor) / factor
+    # Logarithms of other numbers round otherwise, after which a split may turn out otherwise.
+    assert np.median(np.abs(actual / wanted - 1.0)) < 1e-6
 
 
 @pytest.mark.parametrize("name", SHIFT_INVARIANT)
@@ -175,6 +187,14 @@ def test_a_quantile_has_its_level_on_the_training_rows_at_any_scale_and_noise(sc
     assert abs(np.mean(y <= model.fit(x, y).predict(x)) - 0.9) < 0.02
 
 
+def test_the_power_of_tweedie_is_a_parameter():
+    flat = SGLBRegressor(loss="tweedie", tweedie_power=1.2, n_estimators=20, random_state=0)
+    as_object = SGLBRegressor(loss=losses.Tweedie(1.2), n_estimators=20, random_state=0)
+    np.testing.assert_array_equal(flat.fit(X, Y).predict(X), as_object.fit(X, Y).predict(X))
+    assert flat.loss_ == losses.Tweedie(1.2)
+    assert SGLBRegressor(loss="tweedie", n_estimators=2).fit(X, Y).loss_.power == 1.5
+
+
 def test_the_level_of_a_quantile_is_a_parameter():
     flat = SGLBRegressor(loss="quantile", quantile=0.9, n_estimators=20, random_state=0)
     as_object = SGLBRegressor(loss=losses.Quantile(0.9), n_estimators=20, random_state=0)
@@ -190,8 +210,11 @@ def test_the_level_of_a_quantile_is_a_parameter():
         ({"loss": losses.Quantile(0.5), "quantile": 0.9}, "is the level of loss='quantile'"),
         ({"loss": "quantile", "quantile": 1.0}, "quantile=1.0 is not allowed"),
         ({"loss": "quantile", "quantile": "0.9"}, "quantile='0.9' is not allowed"),
+        ({"loss": "gamma", "tweedie_power": 1.5}, "1.5 is the power of loss='tweedie', and loss"),
+        ({"loss": "tweedie", "tweedie_power": 2.0}, "tweedie_power=2.0 is not allowed"),
+        ({"loss": "tweedie", "tweedie_power": 1}, "tweedie_power=1 is not allowed"),
     ],
 )
-def test_a_level_without_its_loss_or_beyond_its_range_is_rejected(parameters, message):
+def test_a_parameter_without_its_loss_or_beyond_its_range_is_rejected(parameters, message):
     with pytest.raises(ValueError, match=message):
         SGLBRegressor(**parameters).fit(X, Y)

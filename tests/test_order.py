@@ -36,7 +36,7 @@ def problem(name):
     """A loss of its task, targets and raw scores."""
     loss = get_loss(name, n_classes=4)
     if loss.task == "regression":
-        y = np.exp(SIGNAL) if name == "poisson" else NUMBERS
+        y = np.exp(SIGNAL) if loss.link(np.zeros(1)) == 1.0 else NUMBERS
     else:
         y = np.digitize(SIGNAL, [-1.0, 0.0, 1.0]) if loss.n_outputs > 1 else SIGNAL > 0.0
     raw = X[:, 3] if loss.n_outputs == 1 else np.ascontiguousarray(X[:, : loss.n_outputs])

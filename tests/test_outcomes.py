@@ -96,6 +96,35 @@ def test_categories_weights_and_counts():
     np.testing.assert_allclose(distribution.mean, counts.predict(frame))
 
 
+@pytest.mark.parametrize("loss", ["gamma", "tweedie"])
+def test_amounts_have_laws_of_their_own(loss):
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(3000, 2))
+    mean = np.exp(1.0 + 0.5 * X[:, 0])
+    y = rng.gamma(2.0, mean / 2.0)
+    if loss == "tweedie":
+        y *= rng.uniform(size=3000) < 0.7
+    model = SGLBRegressor(loss=loss, uncertainty=True, **FAST).fit(X[:2000], y[:2000])
+    distribution = model.predict_distribution(X[2000:])
+    np.testing.assert_allclose(distribution.mean, model.predict(X[2000:]))
+    quantile = model.predict_quantiles(X[2000:], 0.9)[:, 0]
+    # A binomial share of 1,000 rows is off by .03 with probability .002.
+    assert abs(np.mean(y[2000:] <= quantile) - 0.9) < 0.045
+
+
+def test_several_quantiles_are_a_distribution_after_any_fit():
+    X, y, _ = noisy()
+    model = SGLBRegressor(loss="quantile", quantile=[0.1, 0.5, 0.9], **FAST).fit(X, y)
+    distribution = model.predict_distribution(X)
+    np.testing.assert_allclose(distribution.quantiles([0.1, 0.5, 0.9]), model.predict(X))
+    assert (model.predict_interval(X, 0.8) == distribution.interval(0.8)).all()
+    with_draws = SGLBRegressor(loss="quantile", quantile=[0.1, 0.9], uncertainty=True, **FAST)
+    assert (with_draws.fit(X, y).predict_uncertainty(X).knowledge > 0.0).all()
+    median = SGLBRegressor(loss="quantile", **FAST).fit(X, y)
+    with pytest.raises(ValueError, match="no distribution of y goes with the loss 'quantile'"):
+        median.predict_distribution(X)
+
+
 def test_a_model_without_uncertainty_says_what_to_pass():
     X, y, _ = noisy(100)
     model = SGLBRegressor(**FAST).fit(X, y)

@@ -95,6 +95,8 @@ def test_a_right_value_of_any_number_type_is_allowed(name, value):
         ("logistic", "newton"),
         ("squared", "newton"),
         ("poisson", "newton"),
+        ("gamma", "newton"),
+        ("tweedie", "newton"),
         ("huber", "gradient"),
         ("absolute", "gradient"),
         ("quantile", "gradient"),

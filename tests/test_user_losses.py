@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from loss_cases import every_loss, fill, make_raw, make_targets
+from loss_cases import every_loss, fill, make_raw, make_targets, output_major
 from own_losses import Copy, Own, own
 from sglb.errors import NonFiniteGradient
 from sglb.losses import Squared, UserLoss, check_loss, get_loss
@@ -23,7 +23,8 @@ def test_a_users_copy_of_a_loss_fills_the_same_bits(loss):
     wanted = fill(loss, y, raw, with_hessian=loss.has_hessian)
     assert largest == wanted[0]
     assert gradient.tobytes() == wanted[1].tobytes()
-    assert hessian is None or hessian.tobytes() == wanted[2].tobytes()
+    # Not that of the kernel, which may fill a safer curvature.
+    assert hessian is None or (hessian == output_major(loss.hessian(y, raw))).all()
     assert (user.init(Target.of(y)) == loss.init(Target.of(y))).all()
     assert (user.link(raw) == loss.link(raw)).all()
     assert (user.loss(y, raw) == loss.loss(y, raw)).all()

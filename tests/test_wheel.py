@@ -103,6 +103,7 @@ DIGEST = """
     bins = Bins.fit(X, 32)
     y = (X[:, 0] + X[:, 1] > 0).astype(float)
     for name in LOSSES:
+        y = (X[:, 0] + X[:, 1] > 0) + 0.5 * (name == "gamma")
         width = {"width": 0.1} if name in ("absolute", "quantile") else {}
         loss = get_loss(name, n_classes=2, **width)
         for method in ("gradient", "newton") if loss.has_hessian else ("gradient",):

@@ -11,11 +11,11 @@ namespace sglb::bindings {
 
 namespace {
 
-double py_gradient(const std::string& loss, std::pair<double, double> parameters, In<double, 1> y,
+double py_gradient(const std::string& loss, LossParameters parameters, In<double, 1> y,
                    In<double, 2> raw, Array<double, 2> gradient, MaybeOut hessian, int n_threads) {
     require(same_shape(gradient, raw) && (!hessian || same_shape(*hessian, raw)),
             "raw, gradient and hessian must be (K, N)");
-    const LossKernel kernel = loss_of(loss, parameters, y, raw);
+    const LossKernel kernel = loss_of(loss, std::move(parameters), y, raw);
     nb::gil_scoped_release release;
     return loss_gradient(kernel, length(raw, 1), length(raw, 0), y.data(), raw.data(),
                          gradient.data(), pointer(hessian), n_threads);
@@ -44,10 +44,9 @@ void bind_losses(nb::module_& m) {
     nb::class_<SlopesObject>(m, "Slopes")
         .def(nb::init<In<double, 2>, MaybeMatrix<double>>(), "gradient"_array,
              "hessian"_array.none())
-        .def(nb::init<const std::string&, std::pair<double, double>, In<double, 1>, In<double, 2>,
-                      bool>(),
+        .def(nb::init<const std::string&, LossParameters, In<double, 1>, In<double, 2>, bool>(),
              "loss"_a, "parameters"_a, "y"_array, "raw"_array, "newton"_a)
-        .def(nb::init<const std::string&, std::pair<double, double>, In<double, 1>, In<double, 2>,
+        .def(nb::init<const std::string&, LossParameters, In<double, 1>, In<double, 2>,
                       Array<double, 2>, MaybeOut>(),
              "loss"_a, "parameters"_a, "y"_array, "raw"_array, "gradient"_array,
              "hessian"_array.none())

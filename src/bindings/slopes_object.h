@@ -3,6 +3,7 @@
 
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <string>
 #include <utility>
@@ -13,10 +14,10 @@
 
 namespace sglb::bindings {
 
-inline LossKernel loss_of(const std::string& name, std::pair<double, double> parameters,
+inline LossKernel loss_of(const std::string& name, LossParameters parameters,
                           const In<double, 1>& y, const In<double, 2>& raw) {
     require(y.shape(0) == raw.shape(1), "y must be (N,), raw (K, N)");
-    return find_loss(name, {parameters.first, parameters.second}, length(raw, 0));
+    return find_loss(name, std::move(parameters), length(raw, 0));
 }
 
 // A bound of |gradient| and one of the second derivatives, the latter used with `newton` alone.
@@ -44,12 +45,12 @@ struct SlopesObject {
         slopes.numbers = {0, slopes.n_rows, slopes.n_rows, 1};
     }
 
-    SlopesObject(const std::string& loss, std::pair<double, double> parameters,
-                 In<double, 1> target, In<double, 2> raw, bool newton)
+    SlopesObject(const std::string& loss, LossParameters parameters, In<double, 1> target,
+                 In<double, 2> raw, bool newton)
         : first(raw), y(target) {
         slopes.n_rows = length(raw, 1);
         slopes.n_outputs = length(raw, 0);
-        slopes.loss = loss_of(loss, parameters, target, raw);
+        slopes.loss = loss_of(loss, std::move(parameters), target, raw);
         slopes.y = target.data();
         slopes.raw = raw.data();
         slopes.newton = newton;
@@ -63,13 +64,12 @@ struct SlopesObject {
         return numbered;
     }
 
-    SlopesObject(const std::string& name, std::pair<double, double> parameters,
-                 In<double, 1> target, In<double, 2> scores, Array<double, 2> gradients,
-                 MaybeOut hessians)
+    SlopesObject(const std::string& name, LossParameters parameters, In<double, 1> target,
+                 In<double, 2> scores, Array<double, 2> gradients, MaybeOut hessians)
         : SlopesObject(In<double, 2>(gradients),
                        hessians ? MaybeMatrix<double>(*hessians) : MaybeMatrix<double>()) {
         require(same_shape(gradients, scores), "raw, gradient and hessian must be (K, N)");
-        loss = loss_of(name, parameters, target, scores);
+        loss = loss_of(name, std::move(parameters), target, scores);
         y = target;
         raw = scores;
         gradient = gradients;

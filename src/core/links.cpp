@@ -48,9 +48,10 @@ SGLB_KERNEL void both_sigmoids(double inverse_width, int64_t n, const double* __
 }
 
 SGLB_KERNEL void exponentials(double limit, int64_t n, double* z) {
+    // A tangent that ends at 1e280, or at e^709, stays finite for every limit up to 709.
+    const double longest = minimum(1e280, exponential(708.0 - limit));
     for (int64_t i = 0; i < n; ++i) {
-        // A tangent that ends at 1e280 stays finite for every limit below 60.
-        const double excess = minimum(maximum(z[i] - limit, 0.0), 1e280);
+        const double excess = minimum(maximum(z[i] - limit, 0.0), longest);
         z[i] = exponential(minimum(z[i], limit)) * (1.0 + excess);
     }
 }
@@ -72,6 +73,20 @@ SGLB_KERNEL void softmax(int64_t n_outputs, int64_t n, double* scores) {
     }
     for (int64_t k = 0; k < n_outputs; ++k)
         for (int64_t i = 0; i < n; ++i) scores[k * tile + i] /= total[i];
+}
+
+// The scores of each row in increasing order: insertion, by exchanges of two outputs of all rows.
+SGLB_KERNEL void sort(int64_t n_outputs, int64_t n, double* scores) {
+    for (int64_t last = 1; last < n_outputs; ++last)
+        for (int64_t k = last; k > 0; --k) {
+            double* __restrict below = scores + (k - 1) * tile;
+            double* __restrict above = scores + k * tile;
+            for (int64_t i = 0; i < n; ++i) {
+                const double low = below[i], high = above[i];
+                below[i] = high < low ? high : low;
+                above[i] = high < low ? low : high;
+            }
+        }
 }
 
 }  // namespace
@@ -96,6 +111,7 @@ Link find_link(std::string_view name, double parameter) {
     }
     if (name == "softmax") return {Kind::softmax, parameter};
     if (name == "exponential") return {Kind::exponential, parameter};
+    if (name == "sorted") return {Kind::sorted, parameter};
     throw std::invalid_argument("no link '" + std::string(name) + "'");
 }
 
@@ -107,6 +123,7 @@ void apply_link(const Link& link, int64_t n_outputs, int64_t n, double* scores, 
         return;
     }
     if (link.kind == Link::Kind::softmax) softmax(n_outputs, n, scores);
+    if (link.kind == Link::Kind::sorted) sort(n_outputs, n, scores);
     if (link.kind == Link::Kind::exponential)
         for (int64_t k = 0; k < n_outputs; ++k) exponentials(link.parameter, n, scores + k * tile);
     to_row_major(scores, n_outputs, n, out);

@@ -4,6 +4,7 @@
 //     sigmoid      s(z / parameter), s(x) = 1 / (1 + e^-x), the probability of class 1
 //     softmax      e^z_k / sum over j of e^z_j, the probability of class k
 //     exponential  e^z, from z = parameter on its tangent there
+//     sorted       the scores of a row in increasing order
 //
 // No raw score, however large, gives anything but a finite number.
 #pragma once
@@ -17,7 +18,7 @@ namespace sglb {
 inline constexpr int64_t tile = 256;
 
 struct Link {
-    enum class Kind { identity, sigmoid, softmax, exponential };
+    enum class Kind { identity, sigmoid, softmax, exponential, sorted };
     Kind kind = Kind::identity;
     double parameter = 0.0;
 

@@ -1,9 +1,6 @@
-// Each loss is a small functor (y, raw score) -> gradient and second derivative of one row, in
-// straight-line arithmetic, so that one loop serves them all and runs in vectors. Softmax, whose
-// outputs depend on one another, has a loop of its own. No number is ever summed over rows.
-//
-// Notation in the formulas: z raw score, r = z - y, m = 2 y - 1 (the class as -1 or +1),
-// s(x) = 1 / (1 + e^-x). Where a gradient is bounded, no finite score overflows on the way to it.
+// One loop serves the formulas of all losses of one output, and of quantiles output by output.
+// Softmax, whose outputs depend on one another, has a loop of its own. No number is ever summed
+// over rows.
 
 // GCC would follow the branches of a clamp to the end of a row's formula and compute both ends for
 // every row; at the clamp's end that is arithmetic with denormal numbers, three times as slow.
@@ -21,8 +18,10 @@
 #include <limits>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "elementary.h"
+#include "loss_formulas.h"
 #include "parallel.h"
 
 namespace sglb {
@@ -30,130 +29,7 @@ namespace {
 
 using Rows = LossRows;
 using Parameters = LossParameters;
-
-struct Slope {
-    double gradient;
-    double hessian;
-};
-
-// s(x) and s'(x) = s(x) s(-x). The clamp of exponential() keeps every factor finite.
-struct Sigmoid {
-    double value;
-    double slope;
-    SGLB_INLINE explicit Sigmoid(double x) {
-        const double e = exponential(-x);
-        value = 1.0 / (1.0 + e);
-        slope = (e * value) * value;
-    }
-};
-
-// Residuals of robust losses in units of their width: past this the losses are flat (or straight)
-// to the last bit, and the square of a larger number could overflow.
-SGLB_INLINE double limit_residual(double t) { return minimum(maximum(t, -1e100), 1e100); }
-
-struct Squared {
-    explicit Squared(const Parameters&) {}
-    SGLB_INLINE Slope operator()(double y, double z) const { return {z - y, 1.0}; }
-};
-
-struct Logistic {
-    explicit Logistic(const Parameters&) {}
-    SGLB_INLINE Slope operator()(double y, double z) const {
-        const double m = 2.0 * y - 1.0;
-        const Sigmoid wrong(-m * z);  // probability of the other class
-        return {-m * wrong.value, wrong.slope};
-    }
-};
-
-// 1 - s(m z / width)
-struct Sla {
-    double inverse_width;
-    explicit Sla(const Parameters& p) : inverse_width(1.0 / p.first) {}
-    SGLB_INLINE Slope operator()(double y, double z) const {
-        const double m = 2.0 * y - 1.0;
-        const Sigmoid wrong(-m * z * inverse_width);
-        const double slope = inverse_width * wrong.slope;
-        return {-m * slope, slope * inverse_width * (1.0 - 2.0 * wrong.value)};
-    }
-};
-
-// (y - s(z))^2 = s(-m z)^2
-struct Savage {
-    explicit Savage(const Parameters&) {}
-    SGLB_INLINE Slope operator()(double y, double z) const {
-        const double m = 2.0 * y - 1.0;
-        const Sigmoid wrong(-m * z);
-        const double half = wrong.value * wrong.slope;
-        return {-2.0 * m * half, 2.0 * half * (2.0 - 3.0 * wrong.value)};
-    }
-};
-
-// sqrt(r^2 + width^2) - width
-struct Absolute {
-    double inverse_width;
-    explicit Absolute(const Parameters& p) : inverse_width(1.0 / p.first) {}
-    SGLB_INLINE Slope operator()(double y, double z) const {
-        const double t = limit_residual((z - y) * inverse_width);
-        const double square = 1.0 + t * t;
-        const double root = std::sqrt(square);  // one exactly rounded instruction
-        return {t / root, inverse_width / (square * root)};
-    }
-};
-
-// r^2 / 2 up to |r| = delta, straight beyond
-struct Huber {
-    double delta;
-    explicit Huber(const Parameters& p) : delta(p.first) {}
-    SGLB_INLINE Slope operator()(double y, double z) const {
-        const double r = z - y;
-        return {minimum(maximum(r, -delta), delta), absolute(r) <= delta ? 1.0 : 0.0};
-    }
-};
-
-// level u + width log(1 + e^(-u / width)), u = y - z
-struct Quantile {
-    double level;
-    double inverse_width;
-    explicit Quantile(const Parameters& p) : level(p.first), inverse_width(1.0 / p.second) {}
-    SGLB_INLINE Slope operator()(double y, double z) const {
-        const Sigmoid below((z - y) * inverse_width);
-        return {below.value - level, below.slope * inverse_width};
-    }
-};
-
-// e^z - y z, e^z continued from `limit` on as the parabola of the same value, slope and curvature.
-struct Poisson {
-    static constexpr double limit = 30.0;
-    explicit Poisson(const Parameters&) {}
-    SGLB_INLINE Slope operator()(double y, double z) const {
-        const double curvature = exponential(minimum(z, limit));
-        return {curvature * (1.0 + maximum(z - limit, 0.0)) - y, curvature};
-    }
-};
-
-// scale^2 / 2 log(1 + (r / scale)^2)
-struct Cauchy {
-    double scale;
-    double inverse_scale;
-    explicit Cauchy(const Parameters& p) : scale(p.first), inverse_scale(1.0 / p.first) {}
-    SGLB_INLINE Slope operator()(double y, double z) const {
-        const double t = limit_residual((z - y) * inverse_scale);
-        const double trust = 1.0 / (1.0 + t * t);
-        return {scale * (t * trust), ((1.0 - t * t) * trust) * trust};
-    }
-};
-
-// scale^2 / 2 (1 - e^-(r / scale)^2)
-struct Welsch {
-    double scale;
-    double inverse_scale;
-    explicit Welsch(const Parameters& p) : scale(p.first), inverse_scale(1.0 / p.first) {}
-    SGLB_INLINE Slope operator()(double y, double z) const {
-        const double t = limit_residual((z - y) * inverse_scale);
-        const double trust = exponential(-t * t);
-        return {scale * (t * trust), (1.0 - 2.0 * t * t) * trust};
-    }
-};
+using formulas::Slope;
 
 // Bits of |x| as an integer order like |x| itself, with infinity and then NaN on top; unlike a
 // floating-point maximum the compiler may take it in vectors.
@@ -188,17 +64,38 @@ SGLB_INLINE int64_t fill_each(const Loss loss, const Rows& rows) {
         const Loss loss(parameters);                                                      \
         return rows.hessian ? fill_each<true>(loss, rows) : fill_each<false>(loss, rows); \
     }
-SGLB_LOSS(squared, Squared)
-SGLB_LOSS(logistic, Logistic)
-SGLB_LOSS(sla, Sla)
-SGLB_LOSS(savage, Savage)
-SGLB_LOSS(smooth_absolute, Absolute)
-SGLB_LOSS(huber, Huber)
-SGLB_LOSS(quantile, Quantile)
-SGLB_LOSS(poisson, Poisson)
-SGLB_LOSS(cauchy, Cauchy)
-SGLB_LOSS(welsch, Welsch)
+SGLB_LOSS(squared, formulas::Squared)
+SGLB_LOSS(logistic, formulas::Logistic)
+SGLB_LOSS(sla, formulas::Sla)
+SGLB_LOSS(savage, formulas::Savage)
+SGLB_LOSS(smooth_absolute, formulas::Absolute)
+SGLB_LOSS(huber, formulas::Huber)
+SGLB_LOSS(poisson, formulas::Poisson)
+SGLB_LOSS(gamma_deviance, formulas::Gamma)
+SGLB_LOSS(tweedie, formulas::Tweedie)
+SGLB_LOSS(cauchy, formulas::Cauchy)
+SGLB_LOSS(welsch, formulas::Welsch)
 #undef SGLB_LOSS
+
+// One output per level; parameters are the levels and the width. The root mean square gradient of a
+// level at its quantile is sqrt(level (1 - level)): of several, each is made 1/2, so that all learn
+// at one rate.
+SGLB_KERNEL int64_t quantile(const Parameters& p, const Rows& rows) {
+    int64_t largest = 0;
+    const int64_t n_levels = rows.n_outputs;
+    for (int64_t k = 0; k < n_levels; ++k) {
+        const double level = p[k];
+        const double factor = n_levels == 1 ? 1.0 : 0.5 / std::sqrt(level * (1.0 - level));
+        const formulas::Quantile loss{level, 1.0 / p[n_levels], factor};
+        Rows output = rows;
+        output.raw += k * rows.raw_stride;
+        output.gradient += k * rows.stride;
+        if (rows.hessian) output.hessian += k * rows.stride;
+        largest = std::max(
+            largest, rows.hessian ? fill_each<true>(loss, output) : fill_each<false>(loss, output));
+    }
+    return largest;
+}
 
 // Softmax: g_k = p_k - 1{y = k}, h_k = p_k (1 - p_k), p_k = e^(z_k - max) / sum of these.
 // Classes outside, a tile of rows inside: the tile's sums stay in the first-level cache, and the
@@ -263,6 +160,8 @@ LossKernel::Function find_kernel(std::string_view name) {
     if (name == "huber") return huber;
     if (name == "quantile") return quantile;
     if (name == "poisson") return poisson;
+    if (name == "gamma") return gamma_deviance;
+    if (name == "tweedie") return tweedie;
     if (name == "cauchy") return cauchy;
     if (name == "welsch") return welsch;
     if (name == "savage") return savage;
@@ -272,8 +171,13 @@ LossKernel::Function find_kernel(std::string_view name) {
 }  // namespace
 
 LossKernel find_loss(std::string_view name, LossParameters parameters, int64_t n_outputs) {
-    const LossKernel loss{find_kernel(name), parameters};
-    if (n_outputs != 1 && loss.function != softmax)
+    LossKernel loss{find_kernel(name), std::move(parameters)};
+    const auto n_parameters = static_cast<int64_t>(loss.parameters.size());
+    if (n_parameters < 2)
+        throw std::invalid_argument("loss '" + std::string(name) + "' has two parameters or more");
+    if (loss.function == quantile && n_outputs != n_parameters - 1)
+        throw std::invalid_argument("loss 'quantile' has one output per level");
+    if (n_outputs != 1 && loss.function != softmax && loss.function != quantile)
         throw std::invalid_argument("loss '" + std::string(name) + "' has one output");
     return loss;
 }

@@ -20,11 +20,8 @@ struct LossRows {
     double* hessian;  // may be null
 };
 
-// The loss's own parameters (width, delta, level ...), unused ones 0.
-struct LossParameters {
-    double first = 0.0;
-    double second = 0.0;
-};
+// The loss's own parameters (width, delta, level ...), at least two of them, unused ones 0.
+using LossParameters = std::vector<double>;
 
 // A built-in loss with its parameters.
 struct LossKernel {
@@ -35,7 +32,8 @@ struct LossKernel {
     int64_t run(const LossRows& rows) const { return function(parameters, rows); }
 };
 
-// Throws std::invalid_argument for an unknown name or a number of outputs the loss does not have.
+// Throws std::invalid_argument for an unknown name, or a number of parameters or outputs that the
+// loss does not have.
 LossKernel find_loss(std::string_view name, LossParameters parameters, int64_t n_outputs);
 
 // y [n_rows], raw / gradient / hessian [n_outputs * n_rows], output-major; hessian may be null.

@@ -46,13 +46,13 @@ class Slopes:
     def __init__(self, gradient: Floats, hessian: Floats | None) -> None: ...
     @overload
     def __init__(
-        self, loss: str, parameters: tuple[float, float], y: Floats, raw: Floats, newton: bool
+        self, loss: str, parameters: Sequence[float], y: Floats, raw: Floats, newton: bool
     ) -> None: ...
     @overload
     def __init__(
         self,
         loss: str,
-        parameters: tuple[float, float],
+        parameters: Sequence[float],
         y: Floats,
         raw: Floats,
         gradient: Floats,
@@ -378,7 +378,7 @@ def largest(values: Floats, n_threads: int) -> float:
 
 def gradient(
     loss: str,
-    parameters: tuple[float, float],
+    parameters: Sequence[float],
     y: Floats,
     raw: Floats,
     gradient: Floats,

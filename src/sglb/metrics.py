@@ -37,12 +37,17 @@ MetricFunction = Callable[[Target, Floats, ScoredLoss], float]
 
 @dataclass(frozen=True)
 class Metric:
-    """A named score of an evaluation set; `tasks` are the tasks for which it is defined."""
+    """A named score of an evaluation set.
+
+    `tasks` are the tasks for which it is defined; `one_prediction` says that it compares y with a
+    single prediction of each row.
+    """
 
     name: str
     greater_is_better: bool
     function: MetricFunction
     tasks: tuple[str, ...] = ("regression", "binary", "multiclass")
+    one_prediction: bool = False
 
     def __call__(self, target: Target, raw: Floats, loss: ScoredLoss) -> float:
         """Return the value of the metric."""
@@ -129,9 +134,9 @@ METRICS = {
         Metric("accuracy", True, _accuracy, _CLASSES),
         Metric("brier", False, _brier, ("binary",)),
         Metric("auc", True, _auc, ("binary",)),
-        Metric("rmse", False, _rmse, ("regression",)),
-        Metric("mae", False, _mae, ("regression",)),
-        Metric("r2", True, _r2, ("regression",)),
+        Metric("rmse", False, _rmse, ("regression",), True),
+        Metric("mae", False, _mae, ("regression",), True),
+        Metric("r2", True, _r2, ("regression",), True),
     )
 }
 
@@ -172,8 +177,13 @@ def get_metric(spec: MetricSpec, task: str | None = None) -> Metric:
     return metric
 
 
-def get_metrics(spec: MetricSpec | Sequence[MetricSpec] | None, task: str) -> list[Metric]:
-    """Return the metrics of eval_metric, a single one or several; None is the mean loss."""
+def get_metrics(
+    spec: MetricSpec | Sequence[MetricSpec] | None, task: str, n_outputs: int = 1
+) -> list[Metric]:
+    """Return the metrics of eval_metric, a single one or several; None is the mean loss.
+
+    A metric that is not defined for the task or for so many outputs is rejected.
+    """
     if spec is None:
         spec = "loss"
     if isinstance(spec, str | Metric) or callable(spec) or not isinstance(spec, Iterable):
@@ -181,6 +191,12 @@ def get_metrics(spec: MetricSpec | Sequence[MetricSpec] | None, task: str) -> li
     metrics = [get_metric(item, task) for item in spec]
     if not metrics:
         raise ValueError("eval_metric must name at least one metric")
+    for metric in metrics:
+        if metric.one_prediction and n_outputs > 1:
+            raise ValueError(
+                f"eval_metric={metric.name!r} compares y with one prediction of each row, and the"
+                f" loss has {n_outputs}; use 'loss' or a function of (y, predictions)"
+            )
     for name, count in Counter(metric.name for metric in metrics).items():
         if count > 1:
             raise ValueError(

@@ -89,12 +89,25 @@ SHARE = Rule(
 )
 
 
+LEVEL = real("a number between 0 and 1", lambda v: 0 < v < 1)
+
+
+def _are_levels(value: Any) -> bool:
+    """Whether a value is a list of levels."""
+    if not isinstance(value, list | tuple | np.ndarray) or np.ndim(value) != 1 or len(value) < 2:
+        return False
+    return all(LEVEL.holds(level) for level in value) and bool(np.all(np.diff(value) > 0))
+
+
 RULES: Mapping[str, Rule] = {
     "loss": Rule(
         "the name of a loss or an object with methods loss(y, raw) and gradient(y, raw)",
         lambda v: v is not None,
     ),
-    "quantile": one_of(None) | real("a number between 0 and 1", lambda v: 0 < v < 1),
+    "quantile": one_of(None)
+    | LEVEL
+    | Rule("a list of two or more such numbers in increasing order", _are_levels),
+    "tweedie_power": one_of(None) | real("a number between 1 and 2", lambda v: 1 < v < 2),
     "n_estimators": AUTO | whole(1),
     "learning_rate": AUTO | POSITIVE,
     "max_depth": AUTO | whole(1, 16),
@@ -342,10 +355,11 @@ def make_sampler(
                 float(parameters["structure_noise"]),
             )
         temperature = defaults.auto_temperature(size, loss) if auto else rates["temperature"]
+        noise_unit = defaults.structure_noise_unit(size, loss, leaf_method)
         arguments |= {
             "temperature": float(temperature),
             "shrink_rate": float(shrink_rate),
-            "structure_noise": float(parameters["structure_noise"]),
+            "structure_noise": noise_unit * float(parameters["structure_noise"]),
         }
     else:
         rates["structure_noise"] = parameters["structure_noise"]

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from sglb import ModelFormatError, load
 from sglb.cli.reports import (
@@ -102,7 +103,8 @@ def predict(
     kept = kept_columns(file, keep)
     rows = features_of(model, file, table, () if keep is None else keep)
     print_notes(file)
-    columns = {"prediction": pa.array(model.predict(rows))}
+    predictions = model.predict(rows)
+    columns = prediction_columns("prediction", predictions, model)
     if proba:
         for label, values in zip(model.classes_, model.predict_proba(rows).T, strict=True):
             columns[f"probability_{label}"] = pa.array(np.ascontiguousarray(values))
@@ -110,7 +112,7 @@ def predict(
         parts = model.predict_uncertainty(rows)
         for name in ("knowledge", "data", "total"):
             if getattr(parts, name) is not None:
-                columns[name] = pa.array(getattr(parts, name))
+                columns |= prediction_columns(name, getattr(parts, name), model)
     for name in columns:
         if name in kept:
             raise TableError(
@@ -119,8 +121,19 @@ def predict(
     columns = kept | columns
     write_table(pa.table(columns), output)
     if output != STANDARD:
-        words = f"{output}: {len(columns['prediction']):,} rows, {', '.join(columns)}"
+        words = f"{output}: {len(predictions):,} rows, {', '.join(columns)}"
         console(error=True).print(words)
+
+
+def prediction_columns(name: str, values: NDArray[Any], model: Any) -> dict[str, pa.Array]:
+    """Return predictions as columns of the output: one, or one for each quantile of a model."""
+    if values.ndim == 1:
+        return {name: pa.array(values)}
+    levels = getattr(model.loss_, "levels", range(values.shape[1]))
+    return {
+        f"{name}_{level}": pa.array(np.ascontiguousarray(column))
+        for level, column in zip(levels, values.T, strict=True)
+    }
 
 
 def kept_columns(file: TableFile, keep: Sequence[str] | None) -> dict[str, Any]:

@@ -74,6 +74,15 @@ def _real(text: str) -> float | str:
     return value if isinstance(value, str) else float(value)
 
 
+def _levels(text: str) -> float | list[float]:
+    """Parse a number, or several with commas between them."""
+    try:
+        numbers = [float(word) for word in text.split(",")]
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is not a number, or numbers like 0.05,0.95") from None
+    return numbers[0] if len(numbers) == 1 else numbers
+
+
 def _option(value_type: Any, panel: str, help_text: str, *flags: str, **more: Any) -> Any:
     """Return the annotated type of an option that may be left out."""
     metavars = {int: "INTEGER", float: "NUMBER", str: "NAME"}
@@ -98,11 +107,24 @@ MODEL: Group = {
         str,
         "Model",
         "Classes: logistic, softmax, sla (the 0-1 loss, smoothed), savage. Numbers: squared "
-        "(mean), absolute (median), quantile, huber, poisson (counts), cauchy, welsch. The default "
-        "is logistic, softmax or squared.",
+        "(mean), absolute (median), quantile, huber, poisson (counts), gamma (positive amounts), "
+        "tweedie (amounts with zeros), cauchy, welsch. The default is logistic, softmax or "
+        "squared.",
     ),
-    "quantile": _option(
-        float, "Model", "Level of --loss quantile, between 0 and 1; 0.5 is the median."
+    "quantile": Annotated[
+        Any,
+        typer.Option(
+            parser=_levels,
+            metavar="NUMBERS",
+            help="Level of --loss quantile, between 0 and 1, or several: 0.05,0.5,0.95; 0.5 is the "
+            "median.",
+            rich_help_panel="Model",
+        ),
+    ],
+    "tweedie_power": _option(
+        float,
+        "Model",
+        "Power of --loss tweedie, between 1 (as poisson) and 2 (as gamma); 1.5 is the default.",
     ),
     "n_estimators": _auto(
         _whole,
@@ -137,7 +159,8 @@ MODEL: Group = {
     "leaf_method": _option(
         LeafMethodName,
         "Model",
-        "gradient is the paper's; auto is newton for squared, logistic, softmax, poisson.",
+        "gradient is the paper's; auto is newton for squared, logistic, softmax, "
+        "poisson, gamma, tweedie.",
     ),
     "leaf_steps": _auto(_whole, "Newton steps in the leaves of each tree."),
     "l2_regularization": _auto(_real, "Added to the weight of each leaf."),

@@ -49,7 +49,7 @@ def metrics_of(
     return {
         name: metric(target, raw, loss)
         for name, metric in METRICS.items()
-        if loss.task in metric.tasks
+        if loss.task in metric.tasks and not (metric.one_prediction and raw.ndim > 1)
     }
 
 

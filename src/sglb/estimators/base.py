@@ -91,8 +91,9 @@ class ChainEstimator(FittedChain):
         stated_sets = list_sets(eval_set, X_val, y_val)
         check_watched(stated_sets, self.early_stopping_rounds, eval_metric)
         rows = self._read_rows(X, y, sample_weight)
-        sets = self._read_evaluation(stated_sets, rows)
-        metrics, threads = get_metrics(eval_metric, rows.target.task), n_threads(self.n_jobs)
+        loss, threads = self._choose_loss(rows.target.classes), n_threads(self.n_jobs)
+        sets = self._read_evaluation(stated_sets, rows, loss)
+        metrics = get_metrics(eval_metric, rows.target.task, loss.n_outputs)
         names = getattr(self, "feature_names_in_", None)
         request = Request(
             self._kind,
@@ -101,7 +102,7 @@ class ChainEstimator(FittedChain):
             alone=not stated_sets and not listed_callbacks,
             check_gradient=check_gradient,
         )
-        prepared = prepare(rows, self._choose_loss(rows.target.classes), request, threads)
+        prepared = prepare(rows, loss, request, threads)
         del rows  # they may be a copy of the table
         scoring = Scoring(
             evaluation_sets(sets, prepared.encoded, threads), metrics, self.early_stopping_rounds
@@ -136,9 +137,9 @@ class ChainEstimator(FittedChain):
         raise NotImplementedError
 
     def _read_evaluation(
-        self, stated_sets: Sequence[StatedSet], rows: LabelledRows
+        self, stated_sets: Sequence[StatedSet], rows: LabelledRows, loss: Loss
     ) -> list[LabelledRows]:
-        """Read the evaluation sets."""
+        """Read the evaluation sets; reject targets outside the domain of the loss."""
         sets = []
         mask, threads = rows.features.is_categorical, n_threads(self.n_jobs)
         for number, stated in enumerate(stated_sets):
@@ -150,6 +151,7 @@ class ChainEstimator(FittedChain):
                     raise ValueError("X has no rows")
                 weight = read_weight(stated.weight, features, f"weight of validation_{number}")
                 target = self._read_target(stated.y, weight, rows.target)
+                loss.check_target(target)
             except ValueError as error:
                 raise ValueError(f"eval_set[{number}]: {error}") from error
             sets.append(LabelledRows(features, target))

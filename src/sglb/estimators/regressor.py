@@ -1,12 +1,12 @@
 """Numbers to predict."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from sglb.distributions import Distribution
+from sglb.distributions import Distribution, Quantiles
 from sglb.estimators.base import Array, ChainEstimator, Floats
 from sglb.estimators.constructor import keep
 from sglb.estimators.fitted import in_shape, raw_of
@@ -23,20 +23,27 @@ class SGLBRegressor(RegressorMixin, ChainEstimator):  # type: ignore[misc]
 
     Parameters are those of `SGLBClassifier` without `class_weight`, and
 
-    loss : "squared" (mean), "absolute" (median), "quantile", "huber", "poisson" (counts), "cauchy"
-        or "welsch" (robust), an object of `sglb.losses`, or any object with loss(y, raw) and
-        gradient(y, raw). Widths of losses are in spreads of y, unless an object has absolute=True.
-    quantile : level of loss="quantile", between 0 and 1; None is .5, the median.
+    loss : "squared" (mean), "absolute" (median), "quantile", "huber", "poisson" (counts), "gamma"
+        (positive amounts), "tweedie" (amounts many of which are 0), "cauchy" or "welsch" (robust),
+        an object of `sglb.losses`, or any object with loss(y, raw) and gradient(y, raw). Widths of
+        losses are in spreads of y, unless an object has absolute=True.
+    quantile : level of loss="quantile", between 0 and 1; None is .5, the median. A list of
+        increasing levels, such as [.05, .5, .95], gives one model of several quantiles that never
+        cross: `predict` returns them as (n_rows, n_levels).
+    tweedie_power : of loss="tweedie", between 1 (as poisson) and 2 (as gamma): the variance of y is
+        proportional to mean^power; None is 1.5.
     """
 
     _kind = "regressor"
-    quantile: float | None
+    quantile: float | Sequence[float] | None
+    tweedie_power: float | None
 
     def __init__(
         self,
         *,
         loss: Any = "squared",
-        quantile: float | None = None,
+        quantile: float | Sequence[float] | None = None,
+        tweedie_power: float | None = None,
         n_estimators: int | str = "auto",
         learning_rate: float | str = "auto",
         max_depth: int | str = "auto",
@@ -66,27 +73,34 @@ class SGLBRegressor(RegressorMixin, ChainEstimator):  # type: ignore[misc]
         return Target.of(read_numbers(self, y, len(weight)), weight)
 
     def _choose_loss(self, classes: Array) -> Loss:
-        level: dict[str, Any] = {}
-        if self.quantile is not None:
-            if not (isinstance(self.loss, str) and self.loss == "quantile"):
-                raise ValueError(
-                    f"quantile={self.quantile!r} is the level of loss='quantile', and loss is"
-                    f" {self.loss!r}; leave it at None"
-                )
-            level = {"level": float(self.quantile)}
+        level = self._parameter_of("quantile", "quantile", "level")
+        power = self._parameter_of("tweedie_power", "tweedie", "power")
         is_name = isinstance(self.loss, str) and self.loss in LOSSES
         kind: Loss | type[Loss] = LOSSES[self.loss] if is_name else get_loss(self.loss)
         if kind.task != "regression":
             raise ValueError(f"loss={kind.name!r} is for classification; use SGLBClassifier")
-        return get_loss(self.loss, **level)
+        return get_loss(self.loss, **level, **power)
+
+    def _parameter_of(self, parameter: str, loss: str, name: str) -> dict[str, Any]:
+        """Return a parameter that goes with a single loss by its name there, nothing if None."""
+        value = getattr(self, parameter)
+        if value is None:
+            return {}
+        if not (isinstance(self.loss, str) and self.loss == loss):
+            raise ValueError(
+                f"{parameter}={value!r} is the {name} of loss={loss!r}, and loss is"
+                f" {self.loss!r}; leave it at None"
+            )
+        return {name: value if np.ndim(value) else float(value)}
 
     def _predict_from(self, raw: Floats) -> Floats:
         return raw if self.loss_ is None else self.loss_.link(raw)
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
-        """Return the prediction of each row; with `return_std` also the standard deviation of y.
+        """Return the prediction of each row; of several quantiles (n_rows, n_levels).
 
-        That is the deviation of an outcome about its prediction, and needs uncertainty=True.
+        With `return_std` also the standard deviation of an outcome about its prediction, which
+        needs uncertainty=True.
         """
         if not return_std:
             return self._predictions(X)
@@ -97,10 +111,13 @@ class SGLBRegressor(RegressorMixin, ChainEstimator):  # type: ignore[misc]
 
         Learned from rows that a chain had not seen, so that it covers the error of the prediction
         as well as the noise of y. Needs uncertainty=True at fit and a loss that a law goes with:
-        "squared" (Student's, with a scale for each row), "poisson".
+        "squared" (Student's, with a scale for each row), "poisson", "gamma", "tweedie". Of several
+        quantiles the distribution that has them, linear in between, after any fit.
         """
         model = self._fitted()
-        outcomes = model.outcomes
+        outcomes, loss = model.outcomes, model.recipe.loss
+        if loss is not None and len(loss.levels) > 1:
+            return Quantiles(loss.levels, self._predictions(X))
         if outcomes is None:
             raise ValueError(reason_without_outcomes(model))
         log_scale = np.zeros(1)

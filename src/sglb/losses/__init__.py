@@ -1,5 +1,6 @@
 """Losses: what a chain minimises. A new loss is a class in this folder and a line in LOSSES."""
 
+from sglb.losses.amounts import Gamma, Tweedie
 from sglb.losses.base import Loss
 from sglb.losses.counts import Poisson
 from sglb.losses.logistic import Logistic
@@ -17,6 +18,7 @@ __all__ = [
     "LOSSES",
     "Absolute",
     "Cauchy",
+    "Gamma",
     "Huber",
     "Logistic",
     "Loss",
@@ -27,6 +29,7 @@ __all__ = [
     "Sla",
     "Softmax",
     "Squared",
+    "Tweedie",
     "UserLoss",
     "Welsch",
     "check_loss",

@@ -9,9 +9,9 @@ neither weighted nor divided by the number of rows. There are two layouts:
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,8 @@ class Loss(ABC):
                                that the variance of the residuals is that of the noise
         law                    in regression: distribution of y that goes with the loss, by its
                                name in `distributions`; None if there is none
+        curvature_has_unit     in regression: whether y in another unit multiplies the loss as a
+                               function of raw scores, which it shifts
         starts_at_zero         whether `init` is 0 for all targets and weights
         default_learning_rate  the meaning of learning_rate="auto"; None: by the size of the data
     """
@@ -60,6 +62,7 @@ class Loss(ABC):
     one_output_per_class: bool = False
     predicts_mean: bool = False
     law: str | None = None
+    curvature_has_unit: bool = False
     starts_at_zero: bool = False
     default_learning_rate: float | None = None
 
@@ -67,6 +70,11 @@ class Loss(ABC):
     def n_outputs(self) -> int:
         """Number of raw scores per row."""
         return 1
+
+    @property
+    def levels(self) -> Sequence[float]:
+        """Level of the quantile that each output predicts; none for other losses."""
+        return ()
 
     @property
     def lipschitz(self) -> float | None:
@@ -88,13 +96,19 @@ class Loss(ABC):
         return math.inf
 
     @property
-    def kernel_parameters(self) -> tuple[float, float]:
-        """Parameters of the native kernel; unused ones are 0."""
+    def kernel_parameters(self) -> tuple[float, ...]:
+        """Parameters of the native kernel, at least two; unused ones are 0."""
         return 0.0, 0.0
 
-    def parameters(self) -> dict[str, float]:
-        """Return the constructor's arguments: `get_loss(name, **parameters)` equals this loss."""
-        return {name: float(value) for name, value in vars(self).items()}
+    def parameters(self) -> dict[str, Any]:
+        """Return the constructor's arguments, numbers and lists of numbers.
+
+        `get_loss(name, **parameters)` equals this loss.
+        """
+        return {
+            name: list(value) if isinstance(value, tuple) else float(value)
+            for name, value in vars(self).items()
+        }
 
     def adapt(self, target: Target) -> Self:
         """Return this loss for a chain on a target y, with widths in the unit of y."""
@@ -141,11 +155,11 @@ class Loss(ABC):
 
     def gradient(self, y: Floats, raw: Floats) -> Floats:
         """Return dL/dz, in the shape of raw."""
-        return self._derivatives(y, raw)[0]
+        return self.derivatives(y, raw)[0]
 
     def hessian(self, y: Floats, raw: Floats) -> Floats:
         """Return d²L/dz² (several outputs: the diagonal), in the shape of raw."""
-        return self._derivatives(y, raw)[1]
+        return self.derivatives(y, raw)[1]
 
     def hessian_parts(self, y: Floats, raw: Floats) -> tuple[Floats, Floats | None]:
         """Return a and b, in the shape of raw: all second derivatives of a row are diag(a) - b b'.
@@ -154,7 +168,8 @@ class Loss(ABC):
         """
         return self.hessian(y, raw), None
 
-    def _derivatives(self, y: Floats, raw: Floats) -> tuple[Floats, Floats]:
+    def derivatives(self, y: Floats, raw: Floats) -> tuple[Floats, Floats]:
+        """Return the gradient and the curvature of Newton steps, each in the shape of raw."""
         y = np.ascontiguousarray(y, dtype=np.float64)
         raw = np.asarray(raw, dtype=np.float64)
         chain = np.ascontiguousarray(np.atleast_2d(raw.T))
@@ -168,6 +183,8 @@ class Loss(ABC):
         """Fill gradient (and hessian unless None) at raw, all (n_outputs, n_rows).
 
         Returns the largest absolute gradient; infinity if any gradient or raw score is not finite.
+        A loss may fill another positive curvature in place of the hessian, where Newton steps by it
+        are safer.
         """
         return _core.gradient(
             self.name, self.kernel_parameters, y, raw, gradient, hessian, n_threads

@@ -32,15 +32,16 @@ class Link:
     sigmoid      1 / (1 + exp(-z / parameter)), the probability of class 1
     softmax      exp(z_k) / sum over j of exp(z_j), the probability of class k
     exponential  exp(z), from z = parameter on its tangent there
+    sorted       the scores of a row in increasing order
     """
 
-    name: Literal["identity", "sigmoid", "softmax", "exponential"]
+    name: Literal["identity", "sigmoid", "softmax", "exponential", "sorted"]
     parameter: float = 1.0
 
     def __call__(self, raw: Floats) -> Floats:
-        """Return predictions in the shape of raw; a softmax is taken over the last axis."""
+        """Return predictions in the shape of raw; rows of several scores are its last axis."""
         raw = np.asarray(raw, dtype=np.float64)
-        n_outputs = raw.shape[-1] if self.name == "softmax" else 1
+        n_outputs = raw.shape[-1] if self.name in ("softmax", "sorted") else 1
         return self.columns(raw.reshape(-1, n_outputs).T, n_outputs).reshape(raw.shape)
 
     def columns(self, raw: Floats, n_columns: int) -> Floats:
@@ -56,6 +57,7 @@ class Link:
 IDENTITY = Link("identity")
 SIGMOID = Link("sigmoid")
 SOFTMAX = Link("softmax")
+SORTED = Link("sorted")
 
 
 def cross_entropy(y: Floats, raw: Floats) -> Floats:

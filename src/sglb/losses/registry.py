@@ -1,5 +1,8 @@
 """Losses by name: strings for beginners, objects for experts, one resolver."""
 
+from typing import Any
+
+from sglb.losses.amounts import Gamma, Tweedie
 from sglb.losses.base import Loss
 from sglb.losses.counts import Poisson
 from sglb.losses.logistic import Logistic
@@ -14,6 +17,7 @@ from sglb.losses.zero_one import Sla
 LOSSES: dict[str, type[Loss]] = {
     "absolute": Absolute,
     "cauchy": Cauchy,
+    "gamma": Gamma,
     "huber": Huber,
     "logistic": Logistic,
     "poisson": Poisson,
@@ -22,11 +26,12 @@ LOSSES: dict[str, type[Loss]] = {
     "sla": Sla,
     "softmax": Softmax,
     "squared": Squared,
+    "tweedie": Tweedie,
     "welsch": Welsch,
 }
 
 
-def get_loss(spec: object, *, n_classes: int = 0, **parameters: float) -> Loss:
+def get_loss(spec: object, *, n_classes: int = 0, **parameters: Any) -> Loss:
     """Turn a name, a Loss, or any object with `loss` and `gradient` methods into a Loss.
 
     `n_classes` is the number of classes of a classification problem, 0 in regression; it

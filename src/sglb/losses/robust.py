@@ -56,7 +56,7 @@ class Absolute(_Robust):
         return 1.0 / self.width
 
     @property
-    def kernel_parameters(self) -> tuple[float, float]:
+    def kernel_parameters(self) -> tuple[float, ...]:
         """Width."""
         return self.width, 0.0
 
@@ -104,7 +104,7 @@ class Huber(_Robust):
         return 1.0
 
     @property
-    def kernel_parameters(self) -> tuple[float, float]:
+    def kernel_parameters(self) -> tuple[float, ...]:
         """Delta."""
         return self.delta, 0.0
 
@@ -139,7 +139,7 @@ class _Redescending(_Robust):
         return 1.0
 
     @property
-    def kernel_parameters(self) -> tuple[float, float]:
+    def kernel_parameters(self) -> tuple[float, ...]:
         """Scale."""
         return self.scale, 0.0
 

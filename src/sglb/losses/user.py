@@ -82,7 +82,7 @@ class UserLoss(Loss):
         """`n_outputs` of the user's object, else 1."""
         return self._n_outputs
 
-    def parameters(self) -> dict[str, float]:
+    def parameters(self) -> dict[str, Any]:
         """Return nothing, because a user's loss is not stored."""
         return {}
 
@@ -104,7 +104,7 @@ class UserLoss(Loss):
         if not self.has_hessian:
             raise TypeError(f"loss '{self.name}' has no method hessian")
         if not self._has("hessian"):
-            return self._derivatives(y, raw)[1]
+            return self.derivatives(y, raw)[1]
         return self._call("hessian", y, raw, np.shape(raw))
 
     def _has(self, method: str) -> bool:
@@ -114,7 +114,8 @@ class UserLoss(Loss):
         result = getattr(self.user, method)(_read_only(y), _read_only(raw))
         return self._validate(method, result, shape)
 
-    def _derivatives(self, y: Floats, raw: Floats) -> tuple[Floats, Floats]:
+    def derivatives(self, y: Floats, raw: Floats) -> tuple[Floats, Floats]:
+        """Return the user's derivatives, from one call where that is possible."""
         if not self._has("derivatives"):
             return self.gradient(y, raw), self.hessian(y, raw)
         result = self.user.derivatives(_read_only(y), _read_only(raw))
@@ -174,7 +175,7 @@ class UserLoss(Loss):
                 first = self.gradient(y[rows], block)
                 np.copyto(gradient[:, rows], first.T)
                 return _largest_absolute(first), 0.0, 0.0
-            first, second = self._derivatives(y[rows], block)
+            first, second = self.derivatives(y[rows], block)
             np.copyto(gradient[:, rows], first.T)
             np.copyto(hessian[:, rows], second.T)
             return _largest_absolute(first), float(second.min()), float(second.max())
@@ -268,7 +269,7 @@ class UserLoss(Loss):
         if not self._has("derivatives") or not self.independent:
             return
         methods = ("gradient", "hessian")
-        for method, values in zip(methods, self._derivatives(y, raw), strict=True):
+        for method, values in zip(methods, self.derivatives(y, raw), strict=True):
             if not self._has(method):
                 continue
             expected = self._call(method, y, raw, np.shape(raw))

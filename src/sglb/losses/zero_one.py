@@ -49,7 +49,7 @@ class Sla(Loss):
         return 1.0 / (6.0 * sqrt(3.0) * self.width * self.width)
 
     @property
-    def kernel_parameters(self) -> tuple[float, float]:
+    def kernel_parameters(self) -> tuple[float, ...]:
         """Width."""
         return self.width, 0.0
 

@@ -32,7 +32,7 @@ def learn_outcomes(
 
     `raw` (n_outputs, n_rows) are raw scores of the training rows out of fold.
     """
-    if loss.law is None:
+    if loss.law is None or loss.levels:  # quantiles are a distribution already
         return None
     target = data.first_copy().target
     mean = loss.link(user_shape(raw))

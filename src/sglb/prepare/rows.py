@@ -44,9 +44,12 @@ def size_of(target: Target, n_columns: int, loss: Loss, best: Floats) -> Size:
     y = target.values
     raw = user_shape(np.repeat(best[:, None], len(y), axis=1))
 
+    # Scores in the unit of y are steps of their own, each of the length of a single one.
+    n_parts = 1 if loss.is_residual(y) else loss.n_outputs
+
     def mean_square(raw: Floats) -> float:
         with np.errstate(over="ignore"):  # infinity is refused where it matters
-            return loss.n_outputs * _mean_of_outputs(np.square(loss.gradient(y, raw)), target)
+            return n_parts * _mean_of_outputs(np.square(loss.gradient(y, raw)), target)
 
     length = 1.0
     if target.task == "regression":
@@ -57,7 +60,8 @@ def size_of(target: Target, n_columns: int, loss: Loss, best: Floats) -> Size:
             low, high = (quantile(target, level) for level in (0.01, 0.99))
             size = replace(size, spread=length, tail=max(length, (high - low) / OUTER))
             if loss.is_residual(y) and size.square > 0.0:
-                near = mean_square(y + NEAR * (raw - y))
+                column = y if raw.ndim == 1 else y[:, None]
+                near = mean_square(column + NEAR * (raw - column))
                 size = replace(size, flatness=math.sqrt(near / size.square))
     curvature = loss.curvature(y, raw, length)
     return replace(size, curvature=_mean_of_outputs(curvature, target))

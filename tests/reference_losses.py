@@ -61,11 +61,11 @@ def poisson(y, z):
 
 
 def exponential_slope(x):
-    return np.exp(np.minimum(x, 300)) * (1 + np.maximum(x - 300, 0))
+    return np.exp(np.minimum(x, 200)) * (1 + np.maximum(x - 200, 0))
 
 
 def gamma(y, z):
-    falling = exponential_slope(np.log(y) - z)
+    falling = y * exponential_slope(-z)
     return 1 - falling, (1 + falling) / 2
 
 

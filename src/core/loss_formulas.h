@@ -7,8 +7,6 @@
 // Where a gradient is bounded, no finite score overflows on the way to it.
 #pragma once
 
-#include <limits>
-
 #include "elementary.h"
 #include "losses.h"
 
@@ -123,14 +121,13 @@ SGLB_INLINE double exponential_slope(double x, double limit) {
 
 // Both of the following are sums of a falling and a rising exponential. The curvature is the mean
 // of their slopes, with which no Newton step is longer than 2 (losses/amounts.py).
-constexpr double exponent_limit = 300.0;
+constexpr double exponent_limit = 200.0;
 
-// e^d - d - 1, d = log y - z
+// y e^-z + z
 struct Gamma {
     explicit Gamma(const Parameters&) {}
     SGLB_INLINE Slope operator()(double y, double z) const {
-        const double d = logarithm(maximum(y, std::numeric_limits<double>::min())) - z;
-        const double falling = exponential_slope(d, exponent_limit);
+        const double falling = y * exponential_slope(-z, exponent_limit);
         return {1.0 - falling, 0.5 * (1.0 + falling)};
     }
 };

@@ -13,19 +13,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sglb.elementary import exp, expm1, log
+from sglb.elementary import exp, log
 from sglb.losses.base import Floats, Loss
 from sglb.losses.links import Link
 from sglb.losses.minimisers import log_mean
 from sglb.target import Target
 
-# Exponents from which exp is continued by the parabola of the same value, slope and curvature. The
-# square of exp(300), and its sum over any number of rows, is far from overflow.
-LIMIT = 300.0
+# Exponents from which exp is continued by the parabola of the same value, slope and curvature:
+# means below 1e-87 or above 1e87. The square of exp(200), summed over any number of rows, is far
+# from overflow.
+LIMIT = 200.0
 # exp(z) as a prediction, up to 1e304; from there on a tangent.
 MEAN = Link("exponential", 700.0)
-# The core's logarithm is for normal numbers.
-SMALLEST = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True)
@@ -34,10 +33,10 @@ class Gamma(Loss):
     deviation is proportional to their mean.
 
     Domain      y > 0
-    Formula     L = exp(d) - d - 1, d = log y - z, least value 0 at exp(z) = y
+    Formula     L = y exp(-z) + z - log y - 1, least value 0 at exp(z) = y
     Link        exp(z), the mean of y
-    Gradient    1 - exp(d)
-    Hessian     exp(d); Newton steps use (1 + exp(d)) / 2
+    Gradient    1 - a, a = y exp(-z)
+    Hessian     a; Newton steps use (1 + a) / 2
     Lipschitz   no
     Smoothness  no
     Start       log of the weighted mean, the minimiser
@@ -55,15 +54,12 @@ class Gamma(Loss):
         self._require(y > 0, y, "a number > 0")
 
     def loss(self, y: Floats, raw: Floats) -> Floats:
-        """exp(d) - d - 1."""
-        d = _log(y) - raw
-        near, excess = np.minimum(d, LIMIT), np.maximum(d - LIMIT, 0.0)
-        parabola = exp(near) * excess * (1.0 + 0.5 * excess)
-        return np.maximum(expm1(near) - d + parabola, 0.0)
+        """y exp(-z) + z - log y - 1."""
+        return np.maximum(y * _value(-raw) + raw - log(y) - 1.0, 0.0)
 
     def hessian(self, y: Floats, raw: Floats) -> Floats:
-        """exp(d)."""
-        return exp(np.minimum(_log(y) - raw, LIMIT))
+        """y exp(-z)."""
+        return y * exp(np.minimum(-raw, LIMIT))
 
     def init(self, target: Target) -> Floats:
         """Log of the weighted mean."""
@@ -119,7 +115,7 @@ class Tweedie(Loss):
     def loss(self, y: Floats, raw: Floats) -> Floats:
         """y exp((1 - power) z) / (power - 1) + exp((2 - power) z) / (2 - power) - constant."""
         low, high = self.power - 1.0, 2.0 - self.power
-        least = np.where(y > 0, exp(high * _log(y)), 0.0) / (low * high)
+        least = exp(high * log(y)) / (low * high)  # 0 at y = 0: the core's log(0) is -infinity
         value = y * _value(-low * raw) / low + _value(high * raw) / high - least
         return np.maximum(value, 0.0)
 
@@ -137,10 +133,6 @@ class Tweedie(Loss):
     def link(self) -> Link:
         """exp(z)."""
         return MEAN
-
-
-def _log(y: Floats) -> Floats:
-    return log(np.maximum(y, SMALLEST))
 
 
 def _value(x: Floats) -> Floats:

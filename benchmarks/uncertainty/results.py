@@ -22,20 +22,22 @@ class Results:
     done: dict[Job, dict] = field(default_factory=dict)
 
     @classmethod
+    def read(cls, *paths):
+        """Results of several files together; nothing is written to them."""
+        results = cls()
+        for path in paths:
+            results._take(path, path.read_text().split("\n")[:-1])  # what follows was cut off
+        return results
+
+    @classmethod
     def resume(cls, path):
+        """Results in a file, if it exists, that grows with what is added."""
         results = cls(path)
-        lines = path.read_text().split("\n") if path.exists() else []
-        for number, line in enumerate(lines[:-1], 1):  # the last is empty, or was cut off
-            try:
-                row = json.loads(line)
-                if "command" in row:
-                    results.commands.append(row["command"])
-                else:
-                    results.done[Job(*(row.pop(key) for key in Job._fields))] = row
-            except (ValueError, KeyError) as error:
-                raise ValueError(f"{path}, line {number}: {error}") from error
-        if lines and lines[-1]:
-            path.write_text("\n".join(lines[:-1]) + "\n")
+        if path.exists():
+            *lines, rest = path.read_text().split("\n")
+            if rest:  # the process was killed while it wrote
+                path.write_text("".join(line + "\n" for line in lines))
+            results._take(path, lines)
         return results
 
     def begin(self, command):
@@ -57,6 +59,17 @@ class Results:
     def names(self, part, place):
         """Tables or methods of a part, in the order of their first results."""
         return list(dict.fromkeys(job[place] for job in self.done if job.part == part))
+
+    def _take(self, path, lines):
+        for number, line in enumerate(lines, 1):
+            try:
+                row = json.loads(line)
+                if "command" in row:
+                    self.commands.append(row["command"])
+                else:
+                    self.done[Job(*(row.pop(key) for key in Job._fields))] = row
+            except (ValueError, KeyError) as error:
+                raise ValueError(f"{path}, line {number}: {error}") from error
 
     def _write(self, line):
         if self.path is not None:

@@ -2,15 +2,15 @@
 
     python -m benchmarks.uncertainty                          # everything that is not done yet
     python -m benchmarks.uncertainty --parts regression --sets uci_boston,uci_yacht --splits 5
-    python -m benchmarks.uncertainty --report                 # runs nothing
+    python -m benchmarks.uncertainty --read build/*.jsonl --write    # runs nothing
 
 Results are kept in build/uncertainty.jsonl, and what is there is not computed again. Prints
-Markdown. Needs SGLB_DATA. All methods run one
-after the other in this process, on all cores; another one begins in each split.
+Markdown; --write puts it into docs/uncertainty_measured.md. Needs SGLB_DATA. Methods run one
+after the other in this process, another one first in each split. Times are seconds of the
+processor, by default of one thread: work of others on the machine hardly counts.
 """
 
 import argparse
-import os
 import shlex
 import sys
 import time
@@ -39,9 +39,10 @@ def parse(arguments):
     add("--sets", help="comma-separated; without it, all of each part")
     add("--splits", type=int, help="of each set; without it, what is usual for its size")
     add("--methods", help="comma-separated; without it, all that are installed")
-    add("--threads", type=int, default=len(os.sched_getaffinity(0)), help="(%(default)s)")
+    add("--threads", type=int, default=1, help="of each fit (%(default)s)")
     add("--results", type=Path, default=machine.REPOSITORY / "build" / "uncertainty.jsonl")
-    add("--report", action="store_true", help="run nothing")
+    add("--read", type=Path, nargs="+", metavar="FILE", help="report these, run nothing")
+    add("--write", action="store_true", help="put the report into docs/uncertainty_measured.md")
     options = parser.parse_args(arguments)
     options.parts = options.parts.split(",")
     options.sets = None if options.sets is None else options.sets.split(",")
@@ -54,13 +55,19 @@ def parse(arguments):
 
 
 def regression_work(options):
-    """(jobs, work): what one fit of a method answers, and the function that computes it."""
+    """(jobs, work): what one fit of a method answers, and the function that computes it.
+
+    A split of every set before the next one, so that a stopped run has seen all sets.
+    """
     methods = [name for name in options.methods if installed(name)]
-    for name, usual in SPLITS.items():
-        if options.sets is not None and name not in options.sets:
-            continue
-        X, y = regression.load(name)
-        for split in range(options.splits or usual):
+    wanted = {
+        name: options.splits or usual
+        for name, usual in SPLITS.items()
+        if options.sets is None or name in options.sets
+    }
+    for split in range(max(wanted.values(), default=0)):
+        for name in (name for name in wanted if split < wanted[name]):
+            X, y = regression.load(name)
             test = regression.is_test(name, len(y), split)
             for method in in_turn(methods, split):
                 jobs = [Job("regression", name, split, v) for v in get_method(method).VARIANTS]
@@ -142,9 +149,13 @@ def run(parts, options, results):
 
 def main(arguments=None):
     options = parse(arguments)
-    results = Results.resume(options.results)
-    if not options.report:
+    if options.read is None:
+        results = Results.resume(options.results)
         results.begin("python -m benchmarks.uncertainty " + shlex.join(sys.argv[1:]))
         run(options.parts, options, results)
+    else:
+        results = Results.read(*options.read)
     text = report.markdown(results)
     print(text)
+    if options.write:
+        report.write(text)

@@ -26,13 +26,13 @@ def forecast(train, test, seed, threads):
         "verbose": False,
         "allow_writing_files": False,
     }
-    start = time.perf_counter()
+    start = time.process_time()
     trial = CatBoostRegressor(iterations=MAX_ROUNDS, early_stopping_rounds=PATIENCE, **same)
     trial.fit(X[learn], y[learn], eval_set=(X[stop], y[stop]))
     model = CatBoostRegressor(
         iterations=max(trial.tree_count_, 2), learning_rate=trial.learning_rate_, **same
     ).fit(X, y)
-    seconds = time.perf_counter() - start
+    seconds = time.process_time() - start
     mean, variance = model.predict(test).T
     count = min(10, model.tree_count_ // 2)
     parts = model.virtual_ensembles_predict(

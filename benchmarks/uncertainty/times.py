@@ -47,8 +47,8 @@ def posterior(n_rows, seed, threads, **settings):
     }
 
 
-def ngboost(n_rows, seed, threads, rounds=50):
-    """NGBoost's 500 rounds, from 50 of them; its rounds all cost the same."""
+def ngboost(n_rows, seed, threads, rounds=20):
+    """NGBoost's 500 rounds, from 20 of them: rounds cost the same."""
     from ngboost import NGBRegressor
 
     X, y, _, _ = simulate("regression", n_rows, seed)

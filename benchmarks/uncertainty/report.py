@@ -1,0 +1,201 @@
+"""Results -> the Markdown that is printed or put into docs/uncertainty_measured.md."""
+
+from statistics import mean
+
+from benchmarks import machine
+from benchmarks.page import fill
+from benchmarks.quality.significance import LEVEL, paired
+from benchmarks.tables import NOTHING
+from benchmarks.uncertainty import tables
+from benchmarks.uncertainty.goals import GOALS, PUBLISHED
+from benchmarks.uncertainty.methods import METHODS, OWN, get_method, installed, variants
+
+BEGIN = "<!-- uncertainty: written by python -m benchmarks.uncertainty -->"
+END = "<!-- end of uncertainty -->"
+NORMAL = f"{OWN}, normal"
+PEERS = tuple(name for name in variants(METHODS) if not name.startswith(OWN))
+
+
+def markdown(results):
+    """All tables of the parts that have results."""
+    packages = [get_method(name).PACKAGE for name in METHODS]
+    commits = sorted({row["commit"] for row in results.done.values() if "commit" in row})
+    missing = [get_method(name).NAME for name in METHODS if not installed(name)]
+    lines = [
+        *machine.describe(packages),
+        f"- results of commit {', '.join(commits)}",
+        *(f"- `{command.strip()}`" for command in dict.fromkeys(results.commands)),
+        *([f"- not installed: {', '.join(missing)}"] if missing else []),
+    ]
+    if results.names("regression", 1):
+        lines += regression(results)
+    for part in (tables.classes, tables.known, tables.times):
+        lines += part(results)
+    return "\n".join(lines + failures(results))
+
+
+def regression(results):
+    lines = ["", "### Settings", ""]
+    lines += [f"- **{get_method(name).NAME}**: {get_method(name).NOTE}." for name in METHODS]
+    return [
+        *lines,
+        *goals(results),
+        *losses(results),
+        *scores(results, "crps", "CRPS (lower is better)"),
+        *scores(results, "rmse", "RMSE"),
+        *coverage(results),
+        *scores(results, "interval_score", "Interval score at 90 % (lower is better)"),
+        *by_scale(results),
+        *scores(results, "fit_seconds", "Seconds of the processor for a fit"),
+    ]
+
+
+def average(results, table, method, key):
+    """Mean over splits, with their number where sglb has more; None without results."""
+    values = results.column("regression", table, method, key)
+    if not values:
+        return None
+    return mean(values.values())
+
+
+def cell(results, table, method, key, style="{:.3g}"):
+    value = average(results, table, method, key)
+    if value is None:
+        return NOTHING
+    n_splits = len(results.column("regression", table, method, key))
+    all_splits = len(results.column("regression", table, OWN, key))
+    return style.format(value) + (f" ({n_splits})" if n_splits < all_splits else "")
+
+
+def best_peer(results, table, key, ours=OWN):
+    """The peer of the lowest mean on the splits of sglb, chosen in hindsight."""
+    splits = results.column("regression", table, ours, key).keys()
+    peers = [name for name in PEERS if results.column("regression", table, name, key)]
+    whole = [n for n in peers if results.column("regression", table, n, key).keys() >= splits]
+    return min(whole, key=lambda name: average(results, table, name, key), default=None)
+
+
+def difference(results, table, key, ours):
+    """What sglb is below the best peer by, and p of the corrected paired test."""
+    peer = best_peer(results, table, key, ours)
+    if peer is None:
+        return NOTHING
+    first = results.column("regression", table, ours, key)
+    second = results.column("regression", table, peer, key)
+    row = next(
+        row for job, row in results.done.items() if job.table == table and "test_rows" in row
+    )
+    test = paired(
+        list(first.values()),
+        [second[split] for split in first],
+        row["test_rows"] / row["rows"],
+    )
+    text = f"{mean(first.values()) - mean(second[s] for s in first):+.3f} {peer}"
+    if test is None:
+        return text
+    return f"{text}, p {test.p:.2g}" + ((" ▲", " ▼")[test.t > 0.0] if test.p < LEVEL else "")
+
+
+def losses(results):
+    """Minus log likelihood of all methods with distributions, and paired tests."""
+    names = (OWN, NORMAL, *(p for p in PEERS if any(_has(results, p, "nll"))))
+    columns = ["splits", *names, "sglb − best peer", "sglb, normal − best peer"]
+    lines = tables.heading("Minus log likelihood, nats (lower is better)", columns)
+    for table in _sets(results):
+        splits = len(results.column("regression", table, OWN, "nll"))
+        cells = [str(splits), *(cell(results, table, n, "nll", "{:.3f}") for n in names)]
+        cells += [difference(results, table, "nll", ours) for ours in (OWN, NORMAL)]
+        lines.append(f"| {table} | " + " | ".join(cells) + " |")
+    return [*lines, "", "▲ sglb is significantly better (5 %, Nadeau and Bengio's test), ▼ worse."]
+
+
+def goals(results):
+    """Goal and result; published figures are of normal distributions."""
+    columns = ("goal", "found: Student", "normal", "reached?", "best published tree, normal")
+    lines = tables.heading("Goal and found, minus log likelihood", columns)
+    for table, goal in GOALS.items():
+        found = [average(results, table, name, "nll") for name in (OWN, NORMAL)]
+        if None in found:
+            continue
+        reached = "yes" if found[0] <= goal else "**no**"
+        value, author = PUBLISHED[table]
+        lines.append(
+            f"| {table} | {goal:.2f} | {found[0]:.3f} | {found[1]:.3f} | {reached} |"
+            f" {value:.2f} {author} |"
+        )
+    return lines
+
+
+def scores(results, key, title):
+    """One score of all methods that have it; the best is bold."""
+    names = [name for name in (OWN, NORMAL, *PEERS) if any(_has(results, name, key))]
+    if key in ("rmse", "fit_seconds"):
+        names.remove(NORMAL)
+    lines = tables.heading(title, names)
+    for table in _sets(results):
+        values = {name: average(results, table, name, key) for name in names}
+        best = min(value for value in values.values() if value is not None)
+        cells = []
+        for name in names:
+            text = cell(results, table, name, key)
+            cells.append(f"**{text}**" if values[name] == best else text)
+        lines.append(f"| {table} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def coverage(results):
+    """Coverage in percent and mean width of 90 % intervals."""
+    names = [name for name in (OWN, NORMAL, *PEERS) if any(_has(results, name, "width"))]
+    lines = tables.heading("Coverage of 90 % intervals in %, mean width", names)
+    for table in _sets(results):
+        cells = [
+            NOTHING
+            if (share := average(results, table, name, "coverage")) is None
+            else f"{100.0 * share:.1f}, {cell(results, table, name, 'width')}"
+            for name in names
+        ]
+        lines.append(f"| {table} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def by_scale(results):
+    """Coverage by quintile of the predicted width, on sets with many test rows."""
+    names = [name for name in (OWN, NORMAL, *PEERS) if any(_has(results, name, "by_scale"))]
+    if not names:
+        return []
+    lines = tables.heading(
+        "Coverage of 90 % intervals in %, by quintile of predicted scale, the smallest first", names
+    )
+    for table in _sets(results):
+        cells = []
+        for name in names:
+            found = list(results.column("regression", table, name, "by_scale").values())
+            shares = [mean(column) for column in zip(*found, strict=False)]
+            cells.append(" ".join(f"{100.0 * share:.0f}" for share in shares) or NOTHING)
+        if any(text != NOTHING for text in cells):
+            lines.append(f"| {table} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def failures(results):
+    """Every failure with its message."""
+    found = [(job, row["error"]) for job, row in results.done.items() if "error" in row]
+    if not found:
+        return []
+    return ["", "### Failures", "", *(f"- {' '.join(map(str, job))}: {why}" for job, why in found)]
+
+
+def _sets(results):
+    return [
+        name for name in results.names("regression", 1) if any(_has(results, OWN, "nll", [name]))
+    ]
+
+
+def _has(results, method, key, names=None):
+    names = results.names("regression", 1) if names is None else names
+    return (bool(results.column("regression", name, method, key)) for name in names)
+
+
+def write(text):
+    path = machine.REPOSITORY / "docs" / "uncertainty_measured.md"
+    fill(path, "Measured", BEGIN, END, text)

@@ -175,7 +175,7 @@ class ChainEstimator(FittedChain):
             posterior itself, of a Gaussian process whose kernel is the trees.
         prior_variance : variance of a raw score before any data, at temperature 1; more is more
             spread. "auto" is 1 for numbers, and for classes the largest of 3, 1, ... .01 at
-            which the mean of the draws predicts as well as the model (docs/uncertainty.md).
+            which the mean of the draws predicts as well as the model.
         temperature : 1 for a loss that is minus a log likelihood; for the squared loss the variance
             of the noise. "auto" is 1 for classes, and in regression what fit with uncertainty=True
             has learned.

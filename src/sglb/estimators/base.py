@@ -31,6 +31,7 @@ from sglb.estimators.evaluation import EvalSets, StatedSet, check_watched, list_
 from sglb.estimators.fitted import FittedChain
 from sglb.estimators.posterior import Posterior
 from sglb.estimators.residuals import residual_variance
+from sglb.estimators.sources import ChainSource
 from sglb.folds import CrossValidation
 from sglb.frame import read_features, read_weight
 from sglb.losses import Loss
@@ -269,13 +270,14 @@ class ChainEstimator(FittedChain):
             n_steps,
             chain_seed(model.recipe.settings.seed),
         )
-        return Posterior(self, draw_for_chain(loss, trace, columns, target, plan, threads))
+        source = ChainSource(self, fitted=plan.kind == "laplace")
+        return Posterior(source, draw_for_chain(loss, trace, columns, target, plan, threads))
 
     def _own_posterior(self) -> Posterior:
         """Return the posterior that fit has drawn."""
         drawn = self._fitted().posterior
         assert drawn is not None
-        return Posterior(self, drawn)
+        return Posterior(ChainSource(self, fitted=drawn.plan.kind == "laplace"), drawn)
 
     def _learned_temperature(self, model: Model) -> float:
         if model.posterior is None:

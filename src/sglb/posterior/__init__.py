@@ -8,6 +8,7 @@ from sglb.posterior.of_model import (
     ChainPosterior,
     PosteriorPlan,
     draw_for_chain,
+    draw_for_trees,
     noise_temperature,
 )
 from sglb.posterior.partitions import Partitions, StoredPartitions, TreePartitions
@@ -27,6 +28,7 @@ __all__ = [
     "StoredPartitions",
     "TreePartitions",
     "draw_for_chain",
+    "draw_for_trees",
     "draw_posterior",
     "noise_temperature",
     "reason_against_draws",

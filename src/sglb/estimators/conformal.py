@@ -130,7 +130,9 @@ def _require_rows(predictions: Any) -> Floats:
 
 
 def _check_levels(model: "SGLBRegressor", upper: "SGLBRegressor") -> None:
-    levels = [getattr(fitted._fitted().recipe.loss, "level", None) for fitted in (model, upper)]
+    levels: list[Any] = [
+        getattr(fitted._fitted().recipe.loss, "level", None) for fitted in (model, upper)
+    ]
     if None in levels or not levels[0] < levels[1]:
         raise ValueError(
             "upper must be a model with loss='quantile' of a higher level than that of this one;"

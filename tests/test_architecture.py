@@ -20,7 +20,7 @@ REPOSITORY = Path(__file__).parent.parent
 
 # From the street to the cellar. A room may import every room on a lower floor.
 FLOORS = [
-    {"cli", "experiments", "integrations", "plots"},
+    {"cli", "experiments", "integrations", "peers", "plots"},
     {"estimators"},
     {"archive"},
     {"outcomes"},
@@ -59,8 +59,8 @@ STRANGERS = {"losses", "samplers", "metrics"}
 
 # Packages that need not be installed, and the rooms that cannot do without them.
 OPTIONAL = {
-    "IPython", "catboost", "matplotlib", "mlflow", "optuna", "pandas", "polars", "pyarrow", "rich",
-    "typer",
+    "IPython", "arviz", "catboost", "lightgbm", "matplotlib", "mlflow", "optuna", "pandas",
+    "polars", "pyarrow", "rich", "typer", "xgboost",
 }  # fmt: skip
 NEED_OPTIONAL = {"cli", "experiments", "tables"}
 # Rooms that import them inside a function, when they are asked for what needs them.
@@ -68,12 +68,14 @@ ASK_LATE = {
     ("callbacks", "IPython"),
     ("callbacks", "rich"),
     ("datasets", "pyarrow"),
+    ("estimators", "arviz"),
     ("integrations", "mlflow"),
     ("integrations", "optuna"),
+    ("peers", "xgboost"),
     ("plots", "matplotlib"),
 }
-# Used only if the program that runs is theirs, so that nobody has to install them.
-PRESENT_OR_UNUSED = {"IPython"}
+# Used only if the program that runs, or the model passed in, is theirs: nobody has to install them.
+PRESENT_OR_UNUSED = {"IPython", "xgboost"}
 
 # scikit-learn brings joblib along.
 IMPORT_NAMES = {"scikit-learn": {"sklearn", "joblib"}, "mlflow-skinny": {"mlflow"}}
@@ -229,7 +231,7 @@ def test_optional_packages_are_imported_only_where_they_may_be():
 
 def test_what_only_a_few_need_is_asked_for_late():
     for i in OUTSIDE:
-        few = i.package in {"catboost", "mlflow", "optuna"}
+        few = i.package in {"arviz", "catboost", "mlflow", "optuna", "xgboost"}
         assert i.late or not few, f"{i.room} imports {i.package}"
 
 
@@ -311,8 +313,8 @@ LAST_BITS = {
 }
 # Rooms whose numbers neither reach a model file nor choose a model.
 SHOWN_ONLY = {
-    "calibration", "cli", "diagnostics", "distributions", "experiments", "integrations", "plots",
-    "uncertainty",
+    "calibration", "cli", "diagnostics", "distributions", "experiments", "integrations", "peers",
+    "plots", "uncertainty",
 }  # fmt: skip
 # Counts and prefixes of whole numbers, which are exact.
 WHOLE = {

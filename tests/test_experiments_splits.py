@@ -9,7 +9,6 @@ import pyarrow.parquet
 import pytest
 from scipy import stats
 
-from sglb import plots
 from sglb.errors import ChainDiverged
 from sglb.experiments import (
     catboost_sla,
@@ -24,6 +23,7 @@ from sglb.experiments import (
 from sglb.experiments.other_splits import Pair, Rival, judge
 from sglb.experiments.search import Search
 from sglb.experiments.tables_2_3 import TuningOptions
+from sglb.plots.style import colours
 
 # Other splits.
 
@@ -265,4 +265,4 @@ def test_rows_are_sampled_at_the_rate_of_the_variant():
 
 def test_the_figures_of_table_1_have_a_colour_for_every_method():
     n_methods = len(synthetic.METHODS + synthetic.VARIANTS)
-    assert len(set(plots._colours(n_methods))) == n_methods
+    assert len(set(colours(n_methods))) == n_methods

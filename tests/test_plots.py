@@ -5,6 +5,8 @@ import numpy as np
 import pytest
 
 from sglb import plots
+from sglb.plots.style import spread_out
+from sglb.plots.training import LONGEST_NAME
 
 PNG = b"\x89PNG\r\n"
 
@@ -91,12 +93,12 @@ def test_nothing_to_draw_is_an_error():
 def test_labels_are_moved_apart_no_further_than_needed(seed):
     generator = np.random.default_rng(seed)
     heights = generator.uniform(0, 1, size=6)
-    placed = plots._spread_out(heights, 0.1)
+    placed = spread_out(heights, 0.1)
     order = np.argsort(heights)
     assert np.all(np.diff(placed[order]) >= 0.1 - 1e-12)
     assert np.isclose(placed.mean(), heights.mean())
     far = np.arange(6.0)
-    assert np.allclose(plots._spread_out(far, 0.1), far)
+    assert np.allclose(spread_out(far, 0.1), far)
 
 
 def test_figures_are_saved_whole_and_leave_pyplot_alone(tmp_path, monkeypatch):
@@ -158,7 +160,7 @@ def test_long_names_of_features_are_shortened_in_the_middle_and_keep_their_bars(
     axes = plots.importances(names, [0.5, 0.2, 0.1, 0.1, 0.1]).axes[0]
     labels = [label.get_text() for label in axes.get_yticklabels()][::-1]
     assert [label[-1] for label in labels] == ["0", "1", "2", "x", "x"]
-    assert max(map(len, labels)) <= plots.LONGEST_NAME
+    assert max(map(len, labels)) <= LONGEST_NAME
     assert len(axes.patches) == 5
     assert len({bar.get_y() for bar in axes.patches}) == 5
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from sglb.estimators import load as load
     from sglb.estimators import sklearn_expected_failed_checks as sklearn_expected_failed_checks
     from sglb.losses import check_loss as check_loss
+    from sglb.peers import posterior_of as posterior_of
     from sglb.samplers import Langevin as Langevin
     from sglb.samplers import Plain as Plain
     from sglb.samplers import Stochastic as Stochastic
@@ -52,6 +53,7 @@ _HOMES = {
     "Target": "target",
     "check_loss": "losses",
     "load": "estimators",
+    "posterior_of": "peers",
     "sklearn_expected_failed_checks": "estimators",
 }
 

@@ -37,6 +37,12 @@ class PredictionSets:
     def __len__(self) -> int:
         return len(self.members)
 
+    def __str__(self) -> str:
+        return (
+            f"{len(self):,} sets of {self.mean_size:.3g} classes on average: among the rows of each"
+            f" class a set contains that class with a probability of at least {self.guarantee:.4g}"
+        )
+
 
 class ConformalClasses:
     """Sets of all classes whose probability is at least a threshold of that class.

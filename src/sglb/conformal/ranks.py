@@ -48,6 +48,13 @@ class Intervals:
     def __len__(self) -> int:
         return len(self.bounds)
 
+    def __str__(self) -> str:
+        return (
+            f"{len(self):,} intervals of mean width {self.mean_width:.4g}: each contains its"
+            f" outcome with a probability of at least {self.guarantee:.4g}, on average over rows"
+            f" and over samples of {self.n_rows:,} calibration rows"
+        )
+
 
 def check_coverage(coverage: float) -> None:
     """Reject a coverage outside (0, 1)."""

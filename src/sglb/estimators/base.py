@@ -18,6 +18,7 @@ from sglb.estimators.constructor import check_names
 from sglb.estimators.evaluation import EvalSets, StatedSet, check_watched, list_sets
 from sglb.estimators.fitted import FittedChain
 from sglb.estimators.posterior import Posterior
+from sglb.estimators.sources import ChainSource
 from sglb.estimators.training import Scoring, Training
 from sglb.frame import read_features, read_weight
 from sglb.losses import Loss
@@ -206,13 +207,15 @@ class ChainEstimator(FittedChain):
             n_steps,
             chain_seed(model.recipe.settings.seed),
         )
-        return Posterior(self, draw_for_chains(loss, model.traces, columns, target, plan, threads))
+        source = ChainSource(self, fitted=plan.kind == "laplace")
+        draws = draw_for_chains(loss, model.traces, columns, target, plan, threads)
+        return Posterior(source, draws)
 
     def _own_posterior(self) -> Posterior:
         """Return the posterior that fit has drawn."""
         drawn = self._fitted().posterior
         assert drawn is not None
-        return Posterior(self, drawn)
+        return Posterior(ChainSource(self, fitted=drawn.plan.kind == "laplace"), drawn)
 
     def _learned_temperature(self, model: Model) -> float:
         if model.posterior is None:

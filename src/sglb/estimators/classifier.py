@@ -9,6 +9,7 @@ from sklearn.utils import Tags, compute_sample_weight
 
 from sglb import sums
 from sglb.estimators.base import Array, ChainEstimator, Floats
+from sglb.estimators.conformal import ConformalClassifier
 from sglb.estimators.constructor import keep
 from sglb.frame import read_labels, read_weight
 from sglb.losses import LOSSES, Loss, get_loss
@@ -212,6 +213,17 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
     def decision_function(self, X: Any) -> Floats:
         """Return raw scores, one a class; with two classes (n_rows,), above 0 for the second."""
         return self._decision(self.predict_raw(X))
+
+    def conformalize(self, X: Any, y: Any) -> ConformalClassifier:
+        """Return sets of classes of guaranteed coverage, by calibration rows this model has not
+        seen.
+
+            sets = model.conformalize(X_calibration, y_calibration).predict_set(X, .9)
+
+        The set of a row contains its class with the stated probability, within each class.
+        """
+        self._fitted()
+        return ConformalClassifier(self, X, y)
 
     def staged_predict(self, X: Any) -> Iterator[Array]:
         """Yield the classes that the model chooses after each step."""

@@ -2,20 +2,18 @@
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import f
 
 from sglb import diagnostics
+from sglb.estimators.arviz import to_arviz
+from sglb.estimators.sources import Source
 from sglb.losses.shapes import user_shape
-from sglb.posterior import ChainPosterior, PosteriorPlan, TreePartitions, centre_of
-from sglb.trace import join
+from sglb.posterior import ChainPosterior, PosteriorPlan
 from sglb.uncertainty import Uncertainty, of_means, of_probabilities
-
-if TYPE_CHECKING:
-    from sglb.estimators.base import ChainEstimator
 
 Floats = NDArray[np.float64]
 
@@ -30,12 +28,13 @@ STILL = 0.1
 class Posterior:
     """Draws from the posterior of a fitted model: each draw is a model of its own.
 
-    Made by `model.posterior(X, y)`. The draws of all methods share one traversal of the trees, and
-    rows are computed block by block, so that memory grows with what is returned only.
+    Made by `model.posterior(X, y)`, and for models of other libraries by `sglb.posterior_of`. The
+    draws of all methods share one traversal of the trees, and rows are computed block by block, so
+    that memory grows with what is returned only.
     """
 
-    def __init__(self, estimator: "ChainEstimator", posterior: ChainPosterior) -> None:
-        self._estimator = estimator
+    def __init__(self, source: Source, posterior: ChainPosterior) -> None:
+        self._source = source
         self._posterior = posterior
 
     def __repr__(self) -> str:
@@ -90,16 +89,28 @@ class Posterior:
 
         Of classes entropies in nats. Of numbers variances: `total` is that of y about the
         prediction, learned out of fold, where fit had uncertainty=True; `data` is the rest of it.
+        Of another library's model with the squared loss `data` is the temperature. Both are None
+        where they are not known.
         """
-        if len(self._estimator._fitted().recipe.classes):
+        if len(self._source.classes):
             parts = [of_probabilities(draws) for draws in self._blocks(X)]
             return Uncertainty(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
         moments = [of_means(draws, None)[:2] for draws in self._blocks(X)]
         mean, knowledge = (np.concatenate(arrays) for arrays in zip(*moments, strict=True))
-        if self._estimator._fitted().outcomes is None:
+        total = self._source.total_variance(X, knowledge)
+        if total is None:
             return Uncertainty(mean, knowledge, None, None)
-        total = np.maximum(self._estimator.predict_distribution(X).variance, knowledge)
         return Uncertainty(mean, knowledge, total - knowledge, total)
+
+    def to_arviz(self, X: Any) -> Any:
+        """Return raw scores and predictions of all draws at rows as ArviZ has them.
+
+        An `InferenceData` of ArviZ 0.2x, a `DataTree` of ArviZ 1. The group `posterior` has one
+        chain, as draws are independent of each other but for their mirror images: in a posterior of
+        kind "laplace" draw n_draws / 2 + m is draw m, mirrored at the model.
+        """
+        raw = self.predict_raw(X)
+        return to_arviz(raw, self._predict_from(raw), self._source.classes)
 
     def summary(self) -> "PosteriorSummary":
         """Return whether the draws can be trusted: prints as a table with advice."""
@@ -107,26 +118,23 @@ class Posterior:
 
     def _raw_blocks(self, X: Any) -> Iterator[Floats]:
         """Yield raw scores (n_draws, rows of a block[, n_outputs])."""
-        estimator, draws = self._estimator, self._posterior.draws
-        traces, (columns, threads) = estimator._fitted().traces, estimator._codes(X)
-        offset = traces[0].offset
-        if self.plan.kind == "laplace":
-            centre = centre_of(traces, columns, threads)
-        else:
-            centre = np.repeat(offset[:, None], columns.shape[1], axis=1)
-        partitions = TreePartitions(join(traces), columns, threads)
-        for rows, values in draws.blocks(partitions, threads):
+        source, draws = self._source, self._posterior.draws
+        partitions, centre = source.rows(X)
+        for rows, values in draws.blocks(partitions, source.n_threads):
             raw = centre[:, rows, None] + values
             yield np.stack([user_shape(raw[:, :, m]) for m in range(raw.shape[2])])
-        if not columns.shape[1]:
-            shape = user_shape(np.empty((len(offset), 0))).shape
-            yield np.empty((draws.n_draws, *shape))
+        if not partitions.n_rows:
+            yield np.empty((draws.n_draws, *user_shape(centre).shape))
 
     def _blocks(self, X: Any) -> Iterator[Floats]:
         for raw in self._raw_blocks(X):
-            shape = raw.shape[:2]
-            flat = self._estimator._predict_from(raw.reshape(-1, *raw.shape[2:]))
-            yield flat.reshape(*shape, *flat.shape[1:])
+            yield self._predict_from(raw)
+
+    def _predict_from(self, raw: Floats) -> Floats:
+        """Return the predictions that raw scores of draws (n_draws, n_rows[, ...]) lead to."""
+        shape = raw.shape[:2]
+        flat = self._source.predict_from(raw.reshape(-1, *raw.shape[2:]))
+        return flat.reshape(*shape, *flat.shape[1:])
 
 
 class PosteriorSummary:

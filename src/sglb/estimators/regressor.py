@@ -8,6 +8,7 @@ from sklearn.base import RegressorMixin
 
 from sglb.distributions import Distribution, Quantiles
 from sglb.estimators.base import Array, ChainEstimator, Floats
+from sglb.estimators.conformal import ConformalRegressor
 from sglb.estimators.constructor import keep
 from sglb.estimators.fitted import in_shape, raw_of
 from sglb.frame import read_numbers
@@ -133,6 +134,20 @@ class SGLBRegressor(RegressorMixin, ChainEstimator):  # type: ignore[misc]
     def predict_quantiles(self, X: Any, levels: Any) -> Floats:
         """Return quantiles of y in each row, (n_rows, n_levels); they never cross."""
         return self.predict_distribution(X).quantiles(levels)
+
+    def conformalize(
+        self, X: Any, y: Any, *, upper: "SGLBRegressor | None" = None
+    ) -> ConformalRegressor:
+        """Return intervals of guaranteed coverage, by calibration rows this model has not seen.
+
+            intervals = model.conformalize(X_calibration, y_calibration).predict_interval(X, .9)
+
+        They are prediction +- a multiple of the predictive scale after a fit with uncertainty=True,
+        of one width otherwise. With `upper`, a model of a higher quantile than that of this one,
+        they are conformalised quantiles (CQR). The guarantee is marginal: on average over rows.
+        """
+        self._fitted()
+        return ConformalRegressor(self, X, y, upper)
 
     def staged_predict(self, X: Any) -> Iterator[Floats]:
         """Yield the predictions after each step."""

@@ -9,6 +9,7 @@ from sglb.posterior.of_model import (
     PosteriorPlan,
     centre_of,
     draw_for_chains,
+    draw_for_trees,
     noise_temperature,
 )
 from sglb.posterior.partitions import Partitions, StoredPartitions, TreePartitions
@@ -29,6 +30,7 @@ __all__ = [
     "TreePartitions",
     "centre_of",
     "draw_for_chains",
+    "draw_for_trees",
     "draw_posterior",
     "noise_temperature",
     "reason_against_draws",

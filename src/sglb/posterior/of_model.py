@@ -25,7 +25,7 @@ from sglb.losses.shapes import user_shape
 from sglb.posterior.drawing import DrawPlan, draw_posterior
 from sglb.posterior.energies import Energy, LossEnergy, QuadraticEnergy
 from sglb.posterior.leaf_draws import LeafDraws
-from sglb.posterior.partitions import TreePartitions
+from sglb.posterior.partitions import Partitions, TreePartitions
 from sglb.target import Target
 from sglb.trace import Trace, join, mean_raw
 
@@ -81,11 +81,28 @@ def draw_for_chains(
     """
     partitions = TreePartitions(join(traces), columns, n_threads)
     raw = centre_of(traces, columns, n_threads)
+    return draw_for_trees(loss, partitions, raw, traces[0].offset, target, plan, n_threads)
+
+
+def draw_for_trees(
+    loss: Loss,
+    partitions: Partitions,
+    raw: Floats,
+    offset: Floats,
+    target: Target,
+    plan: PosteriorPlan,
+    n_threads: int = 1,
+) -> ChainPosterior:
+    """Draw from the posterior of any trees that have training rows in their leaves.
+
+    `raw` (n_outputs, n_rows) are the raw scores of the model, which only "laplace" is around, and
+    `offset` (n_outputs,) its start, which only "full" begins at.
+    """
     energy: Energy
     if plan.kind == "laplace":
         energy = QuadraticEnergy.at(loss, target, raw)
     else:
-        energy = LossEnergy(loss, target, traces[0].offset)
+        energy = LossEnergy(loss, target, offset)
     if plan.prior_variance is None:
         variance = 1.0
         if plan.kind == "laplace" and loss.task != "regression":
@@ -100,7 +117,7 @@ def centre_of(traces: Sequence[Trace], columns: NDArray[np.uint8], n_threads: in
 
 
 def _draw(
-    energy: Energy, partitions: TreePartitions, plan: PosteriorPlan, n_draws: int, n_threads: int
+    energy: Energy, partitions: Partitions, plan: PosteriorPlan, n_draws: int, n_threads: int
 ) -> LeafDraws:
     assert plan.prior_variance is not None
     return draw_posterior(
@@ -122,7 +139,7 @@ def _watched_rows(n_rows: int) -> NDArray[np.intp]:
 def _largest_harmless(
     loss: Loss,
     energy: Energy,
-    partitions: TreePartitions,
+    partitions: Partitions,
     raw: Floats,
     plan: PosteriorPlan,
     n_threads: int,

@@ -1,0 +1,95 @@
+"""What a posterior must know of the model it is drawn around: a source of rows.
+
+Our own estimators are one source, models of other libraries another (`sglb.peers`).
+"""
+
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sglb.posterior import Partitions, TreePartitions, centre_of
+from sglb.settings import n_threads
+from sglb.trace import join
+
+if TYPE_CHECKING:
+    from sglb.estimators.base import ChainEstimator
+
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+
+
+class SourceRows(NamedTuple):
+    """Rows as draws need them: leaves in every tree, and raw scores that draws are added to."""
+
+    partitions: Partitions
+    centre: Floats  # (n_outputs, n_rows)
+
+
+class Source(Protocol):
+    """A model with trees."""
+
+    @property
+    def classes(self) -> Array:
+        """Labels of the classes, (0,) for numbers."""
+        ...
+
+    @property
+    def n_threads(self) -> int:
+        """Threads to use."""
+        ...
+
+    def rows(self, X: Any) -> SourceRows:
+        """Return rows of a table."""
+        ...
+
+    def predict_from(self, raw: Floats) -> Floats:
+        """Turn raw scores (n_rows[, n_outputs]) into numbers, or probabilities of all classes."""
+        ...
+
+    def total_variance(self, X: Any, knowledge: Floats) -> Floats | None:
+        """Return the variance of y about its prediction, (n_rows,), None if it is not known.
+
+        `knowledge` is the variance of the prediction. Asked for in regression only.
+        """
+        ...
+
+
+class ChainSource:
+    """A fitted estimator; draws are added to its last state or, if not `fitted`, to its start."""
+
+    def __init__(self, estimator: "ChainEstimator", *, fitted: bool) -> None:
+        self._estimator = estimator
+        self._is_fitted = fitted
+
+    @property
+    def classes(self) -> Array:
+        """Labels of the classes, (0,) for numbers."""
+        return self._estimator._fitted().recipe.classes
+
+    @property
+    def n_threads(self) -> int:
+        """Threads of the estimator."""
+        return n_threads(self._estimator.n_jobs)
+
+    def rows(self, X: Any) -> SourceRows:
+        """Return rows of a table, read as the estimator reads them."""
+        traces = self._estimator._fitted().traces
+        columns, threads = self._estimator._codes(X)
+        if self._is_fitted:
+            centre = centre_of(traces, columns, threads)
+        else:
+            centre = np.repeat(traces[0].offset[:, None], columns.shape[1], axis=1)
+        return SourceRows(TreePartitions(join(traces), columns, threads), centre)
+
+    def predict_from(self, raw: Floats) -> Floats:
+        """Turn raw scores into predictions."""
+        return self._estimator._predict_from(raw)
+
+    def total_variance(self, X: Any, knowledge: Floats) -> Floats | None:
+        """Return the variance of y, learned out of fold: it includes that of the prediction."""
+        estimator = self._estimator
+        if estimator._fitted().outcomes is None:
+            return None
+        variance: Floats = estimator.predict_distribution(X).variance
+        return np.maximum(variance, knowledge)

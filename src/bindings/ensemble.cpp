@@ -100,9 +100,10 @@ struct TreesObject {
         require(depths.data()[t] >= 0 && depths.data()[t] <= length(features, 1),
                 "depth out of range");
         const size_t row = static_cast<size_t>(t) * features.shape(1);
-        StructureObject found;
-        found.read(features.data() + row, lows.data() + row, highs.data() + row, depths.data()[t]);
-        return found;
+        StructureObject structure;
+        structure.read(features.data() + row, lows.data() + row, highs.data() + row,
+                       depths.data()[t]);
+        return structure;
     }
 };
 

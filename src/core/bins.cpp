@@ -63,14 +63,14 @@ struct Distinct {
 template <class Key>
 Distinct distinct_values(std::vector<Key>& keys) {
     sort_keys(keys);
-    Distinct found;
+    Distinct distinct;
     for (size_t i = 0; i < keys.size(); ++i) {
         if (i > 0 && keys[i] == keys[i - 1]) continue;
-        found.value.push_back(from_key(keys[i]));
-        found.below.push_back(static_cast<int64_t>(i));
+        distinct.value.push_back(from_key(keys[i]));
+        distinct.below.push_back(static_cast<int64_t>(i));
     }
-    found.below.push_back(static_cast<int64_t>(keys.size()));
-    return found;
+    distinct.below.push_back(static_cast<int64_t>(keys.size()));
+    return distinct;
 }
 
 // The distinct values of some rows of a column; -0 and 0 are one value.
@@ -107,8 +107,8 @@ Bin make_bin(const Distinct& d, size_t begin, size_t end) {
     const int64_t half = low + (high - low) / 2;
     const auto first = d.below.begin() + static_cast<std::ptrdiff_t>(begin) + 1;
     const auto last = d.below.begin() + static_cast<std::ptrdiff_t>(end);
-    const auto found = static_cast<size_t>(std::lower_bound(first, last, half) - d.below.begin());
-    for (const size_t cut : {found - 1, found}) {
+    const auto middle = static_cast<size_t>(std::lower_bound(first, last, half) - d.below.begin());
+    for (const size_t cut : {middle - 1, middle}) {
         if (cut <= begin || cut >= end) continue;
         const double gain =
             log_of(d.below[cut] - low) + log_of(high - d.below[cut]) - log_of(high - low);
@@ -162,16 +162,16 @@ void find_thresholds(const Table& x, int max_bins, int64_t sample_rows, uint64_t
                                      : static_cast<int64_t>(
                                            stretch_row(stream, static_cast<uint64_t>(k), length)));
     parallel_for(x.n_features, n_threads, [&](int64_t feature) {
-        std::vector<double> found;
+        std::vector<double> chosen;
         with_type(x, [&](const auto* data) {
-            found = choose_thresholds(
+            chosen = choose_thresholds(
                 distinct_of(data + feature * x.feature_stride, x.row_stride, rows),
                 static_cast<size_t>(max_bins));
         });
         double* out = thresholds + feature * width;
         std::fill(out, out + width, std::numeric_limits<double>::infinity());
-        std::copy(found.begin(), found.end(), out);
-        n_thresholds[feature] = static_cast<int32_t>(found.size());
+        std::copy(chosen.begin(), chosen.end(), out);
+        n_thresholds[feature] = static_cast<int32_t>(chosen.size());
     });
 }
 
@@ -180,9 +180,9 @@ namespace {
 // Turns eight words of eight bytes: byte i of word j and byte j of word i change places.
 SGLB_INLINE void transpose(uint64_t* w) {
     const auto swap = [](uint64_t& a, uint64_t& b, int shift, uint64_t mask) {
-        const uint64_t both = (a >> shift ^ b) & mask;
-        b ^= both;
-        a ^= both << shift;
+        const uint64_t changed = (a >> shift ^ b) & mask;
+        b ^= changed;
+        a ^= changed << shift;
     };
     for (int j = 0; j < 4; ++j) swap(w[j], w[j + 4], 32, 0x00000000ffffffff);
     for (const int j : {0, 1, 4, 5}) swap(w[j], w[j + 2], 16, 0x0000ffff0000ffff);

@@ -56,8 +56,8 @@ void permutation(uint64_t seed, uint32_t copy, int64_t n, uint32_t* order) {
         // The upper half of a 64-bit number times i + 1: a place in 0..i.
         const Words w = words_at(stream, static_cast<uint64_t>(i));
         const auto size = static_cast<uint64_t>(i) + 1;
-        const uint64_t place = (w[1] * size + (w[0] * size >> 32)) >> 32;
-        std::swap(order[i], order[place]);
+        const uint64_t target = (w[1] * size + (w[0] * size >> 32)) >> 32;
+        std::swap(order[i], order[target]);
     }
 }
 

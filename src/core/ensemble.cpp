@@ -59,7 +59,7 @@ void Predictor::each_state(Scratch& scratch, int64_t n, int64_t begin, Taker& ta
         for (int64_t k = 0; k < n_outputs(); ++k)
             follow(size_ > 1 ? 1.0 : factors_[s], size_ > 1 ? 0.0 : sums_.unit(s, k), offset_[k], n,
                    scratch.sums.data() + k * tile, scratch.state.data() + k * tile,
-                   taker.place(s, k, begin, scratch.scores.data()));
+                   taker.address(s, k, begin, scratch.scores.data()));
         taker.take(s, begin, n, scratch.scores.data());
     }
 }
@@ -114,7 +114,7 @@ namespace {
 struct TakeRaw {
     int64_t n_outputs, n_rows;
     double* out;
-    double* place(int64_t s, int64_t k, int64_t begin, double*) const {
+    double* address(int64_t s, int64_t k, int64_t begin, double*) const {
         return out + (s * n_outputs + k) * n_rows + begin;
     }
     void take(int64_t, int64_t, int64_t, double*) const {}
@@ -123,7 +123,9 @@ struct TakeRaw {
 
 // In scratch memory, to be used up.
 struct InScratch {
-    static double* place(int64_t, int64_t k, int64_t, double* scores) { return scores + k * tile; }
+    static double* address(int64_t, int64_t k, int64_t, double* scores) {
+        return scores + k * tile;
+    }
 };
 
 // The last state's predictions.

@@ -124,13 +124,13 @@ void ExactSum::add(double value) {
     ++n_pending_;
     uint64_t mantissa = bits & 0xfffffffffffff;
     if (exponent) mantissa |= uint64_t{1} << 52;
-    const uint64_t place = exponent ? exponent - 1 : 0;  // of the mantissa's last bit
-    const uint64_t shift = place % limb_bits;
+    const uint64_t bit = exponent ? exponent - 1 : 0;  // of the mantissa's last bit
+    const uint64_t shift = bit % limb_bits;
     const uint64_t above = mantissa >> (limb_bits - shift);
     const int64_t parts[3] = {static_cast<int64_t>(mantissa << shift & limb_mask),
                               static_cast<int64_t>(above & limb_mask),
                               static_cast<int64_t>(above >> limb_bits)};
-    int64_t* limb = limbs_.data() + place / limb_bits;
+    int64_t* limb = limbs_.data() + bit / limb_bits;
     const int64_t sign = -static_cast<int64_t>(bits >> 63);  // 0 or -1: x ^ -1 = -x - 1
     for (int i = 0; i < 3; ++i) limb[i] += (parts[i] ^ sign) - sign;
 }

@@ -24,12 +24,12 @@ void output_squares(const QuantiseInput& input, const Scales& scales, int64_t be
         rows.push_back(all.rows ? all.rows[at] : static_cast<uint32_t>(at));
         if (all.inverse_probability) inverse.push_back(all.inverse_probability[at]);
     }
-    QuantiseInput some = input;
-    some.rows.rows = rows.data();
-    some.rows.inverse_probability = inverse.empty() ? nullptr : inverse.data();
-    some.rows.n = static_cast<int64_t>(rows.size());
+    QuantiseInput drawn = input;
+    drawn.rows.rows = rows.data();
+    drawn.rows.inverse_probability = inverse.empty() ? nullptr : inverse.data();
+    drawn.rows.n = static_cast<int64_t>(rows.size());
     std::vector<int64_t> words(static_cast<size_t>(input.slopes.n_outputs) * rows.size());
-    quantise(some, scales, words.data(), 1);
+    quantise(drawn, scales, words.data(), 1);
     for (int64_t k = 0; k < input.slopes.n_outputs; ++k) {
         squares[k] = 0;
         for (size_t i = 0; i < rows.size(); ++i) {

@@ -184,8 +184,8 @@ std::atomic<Pool*> the_pool{nullptr};
 
 Pool& pool() {
     static std::mutex making;
-    Pool* found = the_pool.load(std::memory_order_acquire);
-    if (found) return *found;
+    Pool* pool = the_pool.load(std::memory_order_acquire);
+    if (pool) return *pool;
     const std::lock_guard guard(making);
     if (!the_pool.load()) {
         static const int registered =

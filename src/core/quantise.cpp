@@ -81,8 +81,8 @@ SGLB_KERNEL void pack_fine(const double* value, const double* weight, const doub
 SGLB_KERNEL void pack_coarse(const double* value, const double* weight, const double* mass,
                              const float* offset, int64_t n, double scale, int64_t* packed) {
     for (int64_t i = 0; i < n; ++i) {
-        const double place = static_cast<double>(offset[i]) - 0.5;
-        const uint64_t q = to_integer(weight[i] * value[i] * scale + place);
+        const double centred = static_cast<double>(offset[i]) - 0.5;
+        const uint64_t q = to_integer(weight[i] * value[i] * scale + centred);
         packed[i] = static_cast<int64_t>((q << 32) + to_integer(mass[i]));
     }
 }

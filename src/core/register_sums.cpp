@@ -99,26 +99,26 @@ SGLB_AVX512 void RegisterSums::add_group(const Group& g, bool fresh, Pairs& pair
         const Page* pages = g.pages + t * n_parts * n_digits;
         for (int part = 0; part < n_parts; ++part, pages += n_digits) {
             // Where a tree has several parts, all rows are looked up in each.
-            const __m512i here = _mm512_set1_epi16(static_cast<int16_t>(part << part_bits));
+            const __m512i number = _mm512_set1_epi16(static_cast<int16_t>(part << part_bits));
             __mmask32 in_part[4];
 #pragma GCC unroll 4
             for (int b = 0; b < 4; ++b)
                 if constexpr (n_parts > 1)
                     in_part[b] = _mm512_cmpeq_epi16_mask(
                         _mm512_and_si512(leaf[b], _mm512_set1_epi16((n_parts - 1) << part_bits)),
-                        here);
+                        number);
 #pragma GCC unroll 4
             for (int p = 0; p < n_digits; ++p) {
                 const __m512i first = _mm512_load_si512(pages[p].of);
                 const __m512i second = _mm512_load_si512(pages[p].of + 32);
 #pragma GCC unroll 4
                 for (int b = 0; b < 4; ++b) {
-                    const __m512i found = _mm512_permutex2var_epi16(first, leaf[b], second);
+                    const __m512i values = _mm512_permutex2var_epi16(first, leaf[b], second);
                     if constexpr (n_parts > 1)
                         sums[p][b] =
-                            _mm512_mask_add_epi16(sums[p][b], in_part[b], sums[p][b], found);
+                            _mm512_mask_add_epi16(sums[p][b], in_part[b], sums[p][b], values);
                     else
-                        sums[p][b] = _mm512_add_epi16(sums[p][b], found);
+                        sums[p][b] = _mm512_add_epi16(sums[p][b], values);
                 }
             }
         }

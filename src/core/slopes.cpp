@@ -16,7 +16,7 @@ void SlopeTile::fill(const Subsample& sample, int64_t begin, int64_t n) {
         return;
     }
     if (!slopes_.gradient) return evaluate(sample, begin, n, slopes_.raw + begin, slopes_.n_rows);
-    own();
+    use_buffers();
     for (int64_t k = 0; k < slopes_.n_outputs; ++k) {
         const int64_t at = k * slopes_.n_rows + begin;
         std::copy_n(slopes_.gradient + at, n, gradient_.data() + k * rows_);
@@ -27,13 +27,13 @@ void SlopeTile::fill(const Subsample& sample, int64_t begin, int64_t n) {
 
 void SlopeTile::evaluate(const Subsample& sample, int64_t begin, int64_t n, const double* raw,
                          int64_t raw_stride) {
-    own();
+    use_buffers();
     slopes_.loss.run({n, raw_stride, rows_, slopes_.n_outputs, slopes_.y + begin, raw,
                       gradient_.data(), slopes_.newton ? hessian_.data() : nullptr});
     keep(sample, [begin](int64_t i) { return begin + i; }, n);
 }
 
-void SlopeTile::own() {
+void SlopeTile::use_buffers() {
     const auto size = static_cast<size_t>(rows_ * slopes_.n_outputs);
     gradient_.resize(size);
     if (slopes_.hessian || slopes_.newton) hessian_.resize(size);
@@ -43,7 +43,7 @@ void SlopeTile::own() {
 }
 
 void SlopeTile::gather(const Subsample& sample, const uint32_t* rows, int64_t n) {
-    own();
+    use_buffers();
     if (slopes_.gradient) {
         for (int64_t k = 0; k < slopes_.n_outputs; ++k)
             for (int64_t i = 0; i < n; ++i)

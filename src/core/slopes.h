@@ -57,7 +57,7 @@ class SlopeTile {
     const double* hessian(int64_t output) const { return hessian_at_ + output * stride_; }
 
   private:
-    void own();
+    void use_buffers();
     void evaluate(const Subsample& sample, int64_t begin, int64_t n, const double* raw,
                   int64_t raw_stride);
     template <class RowOf>

@@ -206,20 +206,20 @@ void Entropies::add(int64_t n, double* scores) {
 
 void Entropies::finish(int64_t n, int64_t begin, const Out& out) {
     const auto n_states = static_cast<double>(n_states_);
-    const Out here{out.mean + begin * n_classes_, out.knowledge + begin, out.data + begin,
+    const Out rows{out.mean + begin * n_classes_, out.knowledge + begin, out.data + begin,
                    out.total + begin};
     if (two_) {
         finish_two(
             1.0 / width_, n_states, n,
             {sums_.data(), sums_.data() + tile, distance_.data(), product_.data(), entropy_.data()},
-            here);
+            rows);
     } else {
-        std::fill_n(here.total, n, 0.0);
+        std::fill_n(rows.total, n, 0.0);
         for (int64_t k = 0; k < n_classes_; ++k)
-            add_entropy(n_states, n, sums_.data() + k * tile, here.total);
-        to_row_major(sums_.data(), n_classes_, n, here.mean);
+            add_entropy(n_states, n, sums_.data() + k * tile, rows.total);
+        to_row_major(sums_.data(), n_classes_, n, rows.mean);
         add_logarithms(n, product_.data(), entropy_.data());
-        split_entropy(n_states, n, entropy_.data(), distance_.data(), here);
+        split_entropy(n_states, n, entropy_.data(), distance_.data(), rows);
     }
     for (auto* zeros : {&sums_, &distance_, &entropy_})
         std::fill(zeros->begin(), zeros->end(), 0.0);

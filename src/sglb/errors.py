@@ -73,13 +73,13 @@ class WrongGradient(ValueError):  # noqa: N818
 
     def __str__(self) -> str:
         if self.row is None or self.raw is None:
-            place = "along a random direction of all rows"
+            where = "along a random direction of all rows"
         else:
             at = ", ".join(f"{z:.6g}" for z in self.raw)
-            place = f"in row {self.row} (y = {self.y:.6g}, raw = {at})"
+            where = f"in row {self.row} (y = {self.y:.6g}, raw = {at})"
         times = "" if self.factor is None else f", {self.factor:.4g} times as much"
         return (
-            f"gradient(y, raw) of loss {self.loss!r} is not the derivative of loss(y, raw): {place}"
+            f"gradient(y, raw) of loss {self.loss!r} is not the derivative of loss(y, raw): {where}"
             f" it is {self.gradient:.6g}{times}, finite differences give {self.slope:.6g}. Correct"
             " it (sglb.check_loss tells more), or pass check_gradient=False to fit if the"
             " difference is meant"
@@ -113,13 +113,13 @@ class ChainDiverged(ArithmeticError):  # noqa: N818
         self.loss = loss
 
     def __str__(self) -> str:
-        found = f"raw scores are not finite after step {self.step}"
+        symptom = f"raw scores are not finite after step {self.step}"
         if self.loss is not None:
-            found = (
+            symptom = (
                 f"the mean training loss has grown from {self.start:.4g} to {self.loss:.4g} after"
                 f" step {self.step}"
             )
         return (
-            f"the chain diverged: {found}; use a smaller learning_rate (or"
+            f"the chain diverged: {symptom}; use a smaller learning_rate (or"
             " temperature); sglb.check_loss examines the gradient of a loss of your own"
         )

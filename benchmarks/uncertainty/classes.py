@@ -88,13 +88,29 @@ def measure_sglb(parts, task, outside, seed, threads, **settings):
     model, fit_seconds = _timed_fit("sglb", train, valid, task, seed, threads, settings)
     start = time.process_time()
     post = model.posterior(train.X, train.y)
-    seconds = time.process_time() - start
+    times = {"fit_seconds": fit_seconds, "posterior_seconds": time.process_time() - start}
+    return times | judge_posterior(model, post, test, outside)
+
+
+def measure_lightgbm(parts, task, outside, seed, threads):
+    """LightGBM's default model with early stopping, and `sglb.posterior_of` it."""
+    import sglb
+
+    train, valid, test = parts
+    model, fit_seconds = _timed_fit("lightgbm", train, valid, task, seed, threads, {})
+    start = time.process_time()
+    post = sglb.posterior_of(model, train.X, train.y, n_jobs=threads)
+    times = {"fit_seconds": fit_seconds, "posterior_seconds": time.process_time() - start}
+    return times | judge_posterior(model, post, test, outside)
+
+
+def judge_posterior(model, post, test, outside):
+    """What the mean of the draws costs, and what their spread tells."""
     u = post.uncertainty(test.X)
     strange = {kind: post.uncertainty(frame) for kind, frame in outside.items()}
     found = judge(model.predict_proba(test.X), test.y, "model_") | judge(u.mean, test.y)
-    times = {"fit_seconds": fit_seconds, "posterior_seconds": seconds}
     plan = {"prior_variance": post.plan.prior_variance}
-    return found | judge_knowledge(u, test.y, strange) | times | plan
+    return found | judge_knowledge(u, test.y, strange) | plan
 
 
 def measure_catboost(parts, task, outside, seed, threads, sampling=False):
@@ -160,8 +176,14 @@ def _sampling(*arguments):
     return measure_catboost(*arguments, sampling=True)
 
 
+def _five_chains(*arguments):
+    return measure_sglb(*arguments, n_chains=5)
+
+
 MEASURES = {
     "sglb": measure_sglb,
+    "sglb, 5 chains": _five_chains,
+    "lightgbm, posterior_of": measure_lightgbm,
     "catboost": measure_catboost,
     "catboost, sampling": _sampling,
 }

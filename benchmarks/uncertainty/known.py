@@ -12,8 +12,8 @@ from benchmarks.uncertainty.methods import COVERAGE
 
 N_TEST = 1000
 TASKS = ("regression", "classes")
-# (kind, prior variance); of numbers "auto" is 1.
-PLANS = (("laplace", "auto"), ("laplace", 1.0), ("laplace", 3.0), ("full", 1.0), ("full", 3.0))
+# (kind, prior variance); of numbers "auto" is 0.3.
+PLANS = (("laplace", "auto"), ("laplace", 0.3), ("laplace", 1.0), ("full", 1.0), ("full", 3.0))
 
 
 def function(X):

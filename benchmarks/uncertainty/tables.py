@@ -41,9 +41,21 @@ def classes(results):
     lines += [
         "",
         f"Mean change of the log loss: {mean(changes):+.3f} %, worst {max(changes):+.2f} %.",
+        *_around_five(names, value),
     ]
     lines += _domains(names, value)
     return lines + _peers(names, value)
+
+
+def _around_five(names, value):
+    """The mean of draws around five chains against the model of one chain."""
+    pairs = [(value(t, "loss", "sglb, 5 chains"), value(t, "model_loss")) for t in names]
+    changes = [100.0 * (loss / model - 1.0) for loss, model in pairs if loss and model]
+    if changes:
+        yield (
+            "The mean of draws around `n_chains=5` against the model of one chain:"
+            f" {mean(changes):+.3f} % in the mean, worst {max(changes):+.2f} %."
+        )
 
 
 def _domains(names, value):
@@ -107,7 +119,7 @@ def known(results):
         for plan in plans:
             shares = list(results.column("known", table, plan, "coverage").values())
             if not shares:
-                cells.append("as laplace 1.0" if plan == "laplace auto" else NOTHING)
+                cells.append("as laplace 0.3" if plan == "laplace auto" else NOTHING)
                 continue
             count = len(shares)
             error = 100.0 * stdev(shares) / count**0.5 if count > 1 else float("nan")

@@ -11,6 +11,7 @@ from sglb import sums
 from sglb.estimators.base import Array, ChainEstimator, Floats
 from sglb.estimators.conformal import ConformalClassifier
 from sglb.estimators.constructor import keep
+from sglb.estimators.cross_conformal import CrossConformalClassifier
 from sglb.frame import read_labels, read_weight
 from sglb.losses import LOSSES, Loss, get_loss
 from sglb.samplers import Sampler
@@ -224,6 +225,19 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
         """
         self._fitted()
         return ConformalClassifier(self, X, y)
+
+    def cross_conformalize(
+        self, X: Any, y: Any, sample_weight: Any = None
+    ) -> CrossConformalClassifier:
+        """Return sets of classes of guaranteed coverage without rows set aside.
+
+            sets = model.cross_conformalize(X, y).predict_set(X_new, .9)
+
+        Five clones of this estimator, fitted or not, are each fitted without a fold of the rows,
+        which takes five times as long as a fit. Weights count in the fits; in the calibration all
+        rows count alike, because the guarantee is for rows like these.
+        """
+        return CrossConformalClassifier(self, X, y, sample_weight)
 
     def staged_predict(self, X: Any) -> Iterator[Array]:
         """Yield the classes that the model chooses after each step."""

@@ -9,6 +9,7 @@ from sklearn.utils import Tags, compute_sample_weight
 
 from sglb import sums
 from sglb.estimators.base import Array, ChainEstimator, Floats
+from sglb.estimators.calibrated import CalibratedClassifier
 from sglb.estimators.conformal import ConformalClassifier
 from sglb.estimators.constructor import keep
 from sglb.estimators.cross_conformal import CrossConformalClassifier
@@ -238,6 +239,27 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
         rows count alike, because the guarantee is for rows like these.
         """
         return CrossConformalClassifier(self, X, y, sample_weight)
+
+    def calibrate(self, X: Any, y: Any, sample_weight: Any = None) -> CalibratedClassifier:
+        """Return this classifier with calibrated probabilities, by rows it was not trained on.
+
+            calibrated = model.calibrate(X_calibration, y_calibration)
+            calibrated.predict_proba(X)
+
+        The model stays as it is. Log odds are stretched and, of two classes, moved, so that the log
+        loss of the calibration rows is lowest (Platt scaling; of several classes temperature
+        scaling). Training rows do harm: the model is right on them too often, and would become more
+        sure of itself. `cross_calibrate` is the way to use them.
+        """
+        return CalibratedClassifier(self).fit(X, y, sample_weight)
+
+    def cross_calibrate(self, X: Any, y: Any, sample_weight: Any = None) -> CalibratedClassifier:
+        """Return this classifier with calibrated probabilities, by its own training rows X, y.
+
+        Each row is scored by a clone that was fitted without it and the other rows of its fold.
+        There are five, so that this takes five times as long as fit.
+        """
+        return CalibratedClassifier(self)._fit_out_of_fold(X, y, sample_weight)
 
     def staged_predict(self, X: Any) -> Iterator[Array]:
         """Yield the classes that the model chooses after each step."""

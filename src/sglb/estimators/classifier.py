@@ -65,6 +65,12 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
         (of logits, not of probabilities). Training and prediction take as many times as long, but
         chains run side by side in the threads. Early stopping ends each chain by itself. The first
         is the chain that n_chains=1 gives; without noise all are.
+    uncertainty : whether fit adds error bars, which leave predictions as they are: 100 draws of the
+        model from a posterior (`predict_uncertainty`) and, for numbers, the distribution of y about
+        its prediction (`predict_distribution`, `predict_interval`). For 5,000 rows on one core they
+        take .5 s (classes) and 1 s (numbers) beside a fit of 1 s with n_estimators="auto"; beside
+        one of .3 s with 300 trees numbers take 2 s, as there are no folds to use again. A model
+        file of 300 trees grows by 5 to 16 MB.
     early_stopping_rounds : steps without improvement on the last evaluation set before stopping.
     random_state : seed; the same seed gives the same model for any n_jobs.
     n_jobs : threads; None or -1 is all available cores, by the affinity and OMP_NUM_THREADS of the

@@ -49,6 +49,12 @@ def two_quantiles():
     ]
 
 
+@pytest.fixture(scope="module")
+def several_quantiles():
+    levels = [0.05, 0.5, 0.95]
+    return SGLBRegressor(loss="quantile", quantile=levels, **FAST).fit(*TRAINING)
+
+
 def test_intervals_of_all_methods_cover_what_they_promise(plain, with_scale, two_quantiles):
     low, high = two_quantiles
     predictors = {
@@ -83,6 +89,22 @@ def test_coverage_holds_in_both_halves_where_the_scale_is_known(plain, with_scal
     assert shares[0][0] > 0.97  # one width is too much on the left
     assert shares[0][1] < 0.85
     assert shares[1] == pytest.approx((0.9, 0.9), abs=0.07)
+
+
+def test_one_model_of_several_quantiles_has_intervals_between_the_outermost(several_quantiles):
+    predictor = several_quantiles.conformalize(*CALIBRATION)
+    assert predictor.method == "quantiles"
+    bounds = {}
+    for coverage in (0.9, 0.6):
+        intervals = predictor.predict_interval(TEST[0], coverage)
+        assert intervals.guarantee == coverage
+        assert coverage_of(intervals, TEST[1]) == pytest.approx(coverage, abs=1.7 * BOUND)
+        bounds[coverage] = intervals.bounds
+    # One number is added on both sides of what the model predicts.
+    predicted = several_quantiles.predict(TEST[0])[:, [0, 2]]
+    margin = (bounds[0.9] - predicted) * [-1.0, 1.0]
+    assert np.ptp(margin) == pytest.approx(0.0, abs=1e-9)
+    assert (bounds[0.6][:, 0] >= bounds[0.9][:, 0]).all()
 
 
 def test_the_mean_coverage_over_calibration_samples_is_at_least_that_asked_for(plain):
@@ -126,7 +148,7 @@ def test_sets_of_classes_cover_each_class():
     assert repr(predictor) == f"ConformalClassifier(n_rows={predictor.n_rows.tolist()})"
 
 
-def test_what_cannot_be_calibrated_says_why(plain, two_quantiles):
+def test_what_cannot_be_calibrated_says_why(plain, two_quantiles, several_quantiles):
     X, y = CALIBRATION
     with pytest.raises(ValueError, match="X has 600 rows but y has 3"):
         plain.conformalize(X, y[:3])
@@ -136,6 +158,8 @@ def test_what_cannot_be_calibrated_says_why(plain, two_quantiles):
         two_quantiles[1].conformalize(X, y, upper=two_quantiles[0])
     with pytest.raises(ValueError, match="the levels are None and None"):
         plain.conformalize(X, y, upper=plain)
+    with pytest.raises(ValueError, match="a model of several needs no upper"):
+        several_quantiles.conformalize(X, y, upper=two_quantiles[1])
     with pytest.raises(NotFittedError):
         SGLBRegressor().conformalize(X, y)
     with pytest.raises(ValueError, match=r"coverage must be in \(0, 1\), got 1.5"):

@@ -276,7 +276,7 @@ def demo(
         int | None, typer.Option(min=1, help="Folds at a time; by default one per core.")
     ] = None,
 ) -> None:
-    """See Langevin boosting leave a local optimum."""
+    """See Langevin boosting leave a local optimum, and what error bars are worth."""
     from sglb.experiments.demo import run
 
     run(output, n_folds=folds, n_steps=steps, seed=seed, n_jobs=jobs)

@@ -58,20 +58,15 @@ class ConformalClasses:
     """
 
     def __init__(self, y: ArrayLike, probability: ArrayLike) -> None:
-        table = _read_probability(probability)
-        label = np.asarray(y)
-        if label.shape != (len(table),):
-            raise ValueError(f"y must have shape ({len(table)},), not {label.shape}")
-        valid = np.isin(label, np.arange(table.shape[1]))
-        require_rows("y", label, valid, f"a class index 0..{table.shape[1] - 1}")
-        label = label.astype(np.intp)
+        table = read_probability(probability)
+        label = read_label(y, table)
         score = 1.0 - table[np.arange(len(label)), label]
         self.scores = [np.sort(score[label == index]) for index in range(table.shape[1])]
 
     def sets(self, probability: ArrayLike, coverage: float = 0.9) -> PredictionSets:
         """Return the sets of new rows."""
         check_coverage(coverage)
-        table = _read_probability(probability)
+        table = read_probability(probability)
         if table.shape[1] != len(self.scores):
             raise ValueError(
                 f"probability has {table.shape[1]} classes, that of the calibration rows"
@@ -90,7 +85,17 @@ class ConformalClasses:
         return PredictionSets(1.0 - table <= bounds, coverage, coverage, n_rows)
 
 
-def _read_probability(probability: ArrayLike) -> Floats:
+def read_label(y: ArrayLike, table: Floats) -> NDArray[np.intp]:
+    """Return class indices of the rows of a table of probabilities."""
+    label = np.asarray(y)
+    if label.shape != (len(table),):
+        raise ValueError(f"y must have shape ({len(table)},), not {label.shape}")
+    valid = np.isin(label, np.arange(table.shape[1]))
+    require_rows("y", label, valid, f"a class index 0..{table.shape[1] - 1}")
+    return label.astype(np.intp)
+
+
+def read_probability(probability: ArrayLike) -> Floats:
     """Return probabilities of all classes, (n_rows, n_classes)."""
     table = np.asarray(probability, dtype=np.float64)
     if table.ndim == 1:

@@ -48,20 +48,9 @@ class CrossConformal:
     ) -> None:
         y, mean = read_rows(y=y, mean=mean)
         scores = np.abs(y - mean) / read_scale(scale, len(y))
-        number = np.asarray(fold)
-        if number.shape != (len(y),):
-            raise ValueError(f"fold must have shape ({len(y)},), not {number.shape}")
-        require_rows(
-            "fold", number, (number >= 0) & (number == np.floor(number)), "a fold 0, 1, ..."
-        )
-        number = number.astype(np.intp)
-        sizes = np.bincount(number)
-        if len(sizes) < 2 or not sizes.all():
-            raise ValueError(
-                "fold must number at least two folds 0, 1, ..., each with rows; the numbers of rows"
-                f" are {sizes.tolist()}"
-            )
-        self.scores = [np.sort(scores[number == index]) for index in range(len(sizes))]
+        number = read_fold(fold, len(y))
+        n_folds = int(number.max()) + 1
+        self.scores = [np.sort(scores[number == index]) for index in range(n_folds)]
 
     def __len__(self) -> int:
         return sum(map(len, self.scores))
@@ -131,3 +120,19 @@ class CrossConformal:
         for scores, centre_f, scale_f in zip(self.scores, centre, scale, strict=True):
             count += np.searchsorted(scores, (value - centre_f) / scale_f, side="right")
         return count
+
+
+def read_fold(fold: ArrayLike, n_rows: int) -> NDArray[np.intp]:
+    """Return the fold of each row, of at least two folds 0, 1, ... that all have rows."""
+    number = np.asarray(fold)
+    if number.shape != (n_rows,):
+        raise ValueError(f"fold must have shape ({n_rows},), not {number.shape}")
+    require_rows("fold", number, (number >= 0) & (number == np.floor(number)), "a fold 0, 1, ...")
+    number = number.astype(np.intp)
+    sizes = np.bincount(number)
+    if len(sizes) < 2 or not sizes.all():
+        raise ValueError(
+            "fold must number at least two folds 0, 1, ..., each with rows; the numbers of rows"
+            f" are {sizes.tolist()}"
+        )
+    return number

@@ -9,8 +9,10 @@ from sklearn.utils import Tags, compute_sample_weight
 
 from sglb import sums
 from sglb.estimators.base import Array, ChainEstimator, Floats
+from sglb.estimators.calibrated import CalibratedClassifier
 from sglb.estimators.conformal import ConformalClassifier
 from sglb.estimators.constructor import keep
+from sglb.estimators.cross_conformal import CrossConformalClassifier
 from sglb.frame import read_labels, read_weight
 from sglb.losses import LOSSES, Loss, get_loss
 from sglb.samplers import Sampler
@@ -63,6 +65,12 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
         (of logits, not of probabilities). Training and prediction take as many times as long, but
         chains run side by side in the threads. Early stopping ends each chain by itself. The first
         is the chain that n_chains=1 gives; without noise all are.
+    uncertainty : whether fit adds error bars, which leave predictions as they are: 100 draws of the
+        model from a posterior (`predict_uncertainty`) and, for numbers, the distribution of y about
+        its prediction (`predict_distribution`, `predict_interval`). For 5,000 rows on one core they
+        take .5 s (classes) and 1 s (numbers) beside a fit of 1 s with n_estimators="auto"; beside
+        one of .3 s with 300 trees numbers take 2 s, as there are no folds to use again. A model
+        file of 300 trees grows by 5 to 16 MB.
     early_stopping_rounds : steps without improvement on the last evaluation set before stopping.
     random_state : seed; the same seed gives the same model for any n_jobs.
     n_jobs : threads; None or -1 is all available cores, by the affinity and OMP_NUM_THREADS of the
@@ -224,6 +232,40 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
         """
         self._fitted()
         return ConformalClassifier(self, X, y)
+
+    def cross_conformalize(
+        self, X: Any, y: Any, sample_weight: Any = None
+    ) -> CrossConformalClassifier:
+        """Return sets of classes of guaranteed coverage without rows set aside.
+
+            sets = model.cross_conformalize(X, y).predict_set(X_new, .9)
+
+        Five clones of this estimator, fitted or not, are each fitted without a fold of the rows,
+        which takes five times as long as a fit. Weights count in the fits; in the calibration all
+        rows count alike, because the guarantee is for rows like these.
+        """
+        return CrossConformalClassifier(self, X, y, sample_weight)
+
+    def calibrate(self, X: Any, y: Any, sample_weight: Any = None) -> CalibratedClassifier:
+        """Return this classifier with calibrated probabilities, by rows it was not trained on.
+
+            calibrated = model.calibrate(X_calibration, y_calibration)
+            calibrated.predict_proba(X)
+
+        The model stays as it is. Log odds are stretched and, of two classes, moved, so that the log
+        loss of the calibration rows is lowest (Platt scaling; of several classes temperature
+        scaling). Training rows do harm: the model is right on them too often, and would become more
+        sure of itself. `cross_calibrate` is the way to use them.
+        """
+        return CalibratedClassifier(self).fit(X, y, sample_weight)
+
+    def cross_calibrate(self, X: Any, y: Any, sample_weight: Any = None) -> CalibratedClassifier:
+        """Return this classifier with calibrated probabilities, by its own training rows X, y.
+
+        Each row is scored by a clone that was fitted without it and the other rows of its fold.
+        There are five, so that this takes five times as long as fit.
+        """
+        return CalibratedClassifier(self)._fit_out_of_fold(X, y, sample_weight)
 
     def staged_predict(self, X: Any) -> Iterator[Array]:
         """Yield the classes that the model chooses after each step."""

@@ -5,6 +5,7 @@ with the rows to predict. It is marginal: on average over rows and calibration s
 within each class (`sglb.conformal`).
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +35,8 @@ class ConformalRegressor:
 
     method    "scaled residuals": as wide as y is uncertain in a row, for fits with uncertainty=True
               "residuals": of one width
-              "quantiles": between the predictions of two quantiles, moved apart or together (CQR)
+              "quantiles": between the predictions of two quantiles, moved apart or together (CQR);
+              of a model of several quantiles, between its lowest and its highest
     n_rows    calibration rows
     """
 
@@ -49,6 +51,7 @@ class ConformalRegressor:
         self._quantiles: ConformalQuantiles | None = None
         if upper is not None:
             _check_levels(model, upper)
+        if upper is not None or len(_levels(model)) > 1:
             self.method = "quantiles"
             self._quantiles = ConformalQuantiles(outcome, *self._two_quantiles(X))
             return
@@ -66,12 +69,7 @@ class ConformalRegressor:
         found = self._residuals.interval(self.model.predict(X), self._scale(X), coverage)
         if self.method == "residuals":
             return found
-        # No outcome lies outside the support of its law: a count is not negative.
-        low, high = self.model.predict_distribution(X).support
-        lower, upper = found.bounds.T
-        return replace(
-            found, bounds=np.column_stack([np.maximum(lower, low), np.minimum(upper, high)])
-        )
+        return within_support(found, self.model.predict_distribution(X))
 
     def _scale(self, X: Any) -> Floats | float:
         if self.method == "residuals":
@@ -79,8 +77,10 @@ class ConformalRegressor:
         return predictive_scale(self.model.predict_distribution(X))
 
     def _two_quantiles(self, X: Any) -> tuple[Floats, Floats]:
-        """Return the predictions of both models in ascending order: two fits may cross."""
-        assert self.upper is not None
+        """Return the predictions of both quantiles in ascending order: two fits may cross."""
+        if self.upper is None:
+            several = self.model.predict(X)
+            return several[:, 0], several[:, -1]
         one, other = self.model.predict(X), self.upper.predict(X)
         return np.minimum(one, other), np.maximum(one, other)
 
@@ -129,12 +129,30 @@ def _require_rows(predictions: Any) -> Floats:
     return np.asarray(predictions)
 
 
+def within_support(intervals: Intervals, distribution: Distribution) -> Intervals:
+    """Return intervals cut to the support of the law of y: a count is not negative."""
+    low, high = distribution.support
+    lower, upper = intervals.bounds.T
+    bounds = np.column_stack([np.maximum(lower, low), np.minimum(upper, high)])
+    return replace(intervals, bounds=bounds)
+
+
+def _levels(model: "SGLBRegressor") -> Sequence[float]:
+    """Return the levels of a model of quantiles, none for one of means."""
+    loss = model._fitted().recipe.loss
+    return () if loss is None else loss.levels
+
+
 def _check_levels(model: "SGLBRegressor", upper: "SGLBRegressor") -> None:
-    levels: list[Any] = [
-        getattr(fitted._fitted().recipe.loss, "level", None) for fitted in (model, upper)
-    ]
-    if None in levels or not levels[0] < levels[1]:
+    both = [_levels(model), _levels(upper)]
+    if max(map(len, both)) > 1:
+        raise ValueError(
+            "upper and this model must each be of a single quantile; a model of several needs no"
+            " upper: its intervals are between its lowest and its highest"
+        )
+    low, high = (levels[0] if levels else None for levels in both)
+    if low is None or high is None or not low < high:
         raise ValueError(
             "upper must be a model with loss='quantile' of a higher level than that of this one;"
-            f" the levels are {levels[0]} and {levels[1]}"
+            f" the levels are {low} and {high}"
         )

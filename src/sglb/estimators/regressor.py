@@ -10,6 +10,7 @@ from sglb.distributions import Distribution, Quantiles
 from sglb.estimators.base import Array, ChainEstimator, Floats
 from sglb.estimators.conformal import ConformalRegressor
 from sglb.estimators.constructor import keep
+from sglb.estimators.cross_conformal import CrossConformalRegressor
 from sglb.estimators.fitted import in_shape, raw_of
 from sglb.frame import read_numbers
 from sglb.losses import LOSSES, Loss, get_loss
@@ -144,10 +145,25 @@ class SGLBRegressor(RegressorMixin, ChainEstimator):  # type: ignore[misc]
 
         They are prediction +- a multiple of the predictive scale after a fit with uncertainty=True,
         of one width otherwise. With `upper`, a model of a higher quantile than that of this one,
-        they are conformalised quantiles (CQR). The guarantee is marginal: on average over rows.
+        they are conformalised quantiles (CQR), as for one model of several quantiles between its
+        lowest and its highest. The guarantee is marginal: on average over rows.
         """
         self._fitted()
         return ConformalRegressor(self, X, y, upper)
+
+    def cross_conformalize(
+        self, X: Any, y: Any, sample_weight: Any = None
+    ) -> CrossConformalRegressor:
+        """Return intervals of guaranteed coverage without rows set aside (CV+).
+
+            intervals = model.cross_conformalize(X, y).predict_interval(X_new, .9)
+
+        Five clones of this estimator, fitted or not, are each fitted without a fold of the rows,
+        which takes five times as long as a fit. With uncertainty=True the predictive scale of each
+        clone makes intervals as wide as y is uncertain in a row. Weights count in the fits; in the
+        calibration all rows count alike, because the guarantee is for rows like these.
+        """
+        return CrossConformalRegressor(self, X, y, sample_weight)
 
     def staged_predict(self, X: Any) -> Iterator[Floats]:
         """Yield the predictions after each step."""

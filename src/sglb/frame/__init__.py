@@ -9,12 +9,14 @@ value.
 
 from sglb.frame.features import Features
 from sglb.frame.reading import read_features
+from sglb.frame.rows import Table
 from sglb.frame.values import READY_DTYPES
 from sglb.frame.vectors import is_number, read_labels, read_numbers, read_weight
 
 __all__ = [
     "READY_DTYPES",
     "Features",
+    "Table",
     "is_number",
     "read_features",
     "read_labels",

@@ -1,0 +1,124 @@
+"""Models of an estimator that were each fitted without some rows, and what they say of those rows.
+
+Each model is a clone that runs the whole procedure on its rows: categories, bins, automatic values,
+the cross-validated number of trees. So it knows nothing of the rows that it was fitted without,
+unlike the chains of `folds`, which share their codes.
+"""
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from sglb import _core
+from sglb.estimators.base import ChainEstimator
+from sglb.folds import N_FOLDS
+from sglb.frame import Table, read_weight
+from sglb.noise import Role
+from sglb.settings import draw_seed
+from sglb.target import Target
+from sglb.weights import kernel_weight, take_weight
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.intp]
+
+# Step of the words that folds of whole procedures come from; those of chains have step 0.
+PROCEDURE = 1
+
+E = TypeVar("E", bound=ChainEstimator)
+
+
+class FoldModels(Generic[E]):
+    """Five clones of an estimator, model k fitted without the rows of fold k.
+
+    models    the clones, fitted when they are first asked for
+    fold      fold of each row, (n_rows,)
+    target    values and classes of the rows
+    weight    stated weights of the rows
+
+    Rows of weight zero are left out. Folds are drawn independently of the values of the rows,
+    except that the rows of each class are spread evenly over them. The models get their rows in a
+    random order, so that no row has a special place.
+    """
+
+    def __init__(self, estimator: E, X: Any, y: Any, sample_weight: Any = None) -> None:
+        _reject_early_stopping(estimator)
+        self.estimator, self.table = estimator, Table(X)
+        weight = read_weight(sample_weight, self.table)
+        # Read here, so that a message names a row of the whole table.
+        target = estimator._read_target(y, weight)
+        estimator._choose_loss(target.classes).check_target(target)
+        self._kept = np.flatnonzero(weight > 0.0)
+        self.target, self.weight = target.take(self._kept), take_weight(weight, self._kept)
+        _require_enough(self.target)
+        self._order, self.fold = assign_rows(self.target, draw_seed(estimator.random_state))
+
+    @cached_property
+    def models(self) -> tuple[E, ...]:
+        """The clone without fold 0, without fold 1, ..."""
+        labels: Any = self.target.values
+        if len(self.target.classes):
+            labels = self.target.classes[labels.astype(np.intp)]
+        models = []
+        for number in range(N_FOLDS):
+            rows = self._order[self.fold[self._order] != number]
+            weight = take_weight(self.weight, rows)
+            # Equal weights are a fit without weights.
+            stated = None if kernel_weight(weight) is None else weight
+            models.append(clone(self.estimator).fit(self._take(rows), labels[rows], stated))
+        return tuple(models)
+
+    def __len__(self) -> int:
+        return len(self.fold)
+
+    def out_of_fold(self, predict: Callable[[E, Any], Floats]) -> Floats:
+        """Return what `predict` of the model that has not seen it says of each row."""
+        parts = [
+            predict(model, self._take(np.flatnonzero(self.fold == number)))
+            for number, model in enumerate(self.models)
+        ]
+        found = np.empty((len(self), *parts[0].shape[1:]))
+        for number, part in enumerate(parts):
+            found[self.fold == number] = part
+        return found
+
+    def _take(self, rows: Rows) -> Any:
+        return self.table.take(self._kept[rows])
+
+
+def assign_rows(target: Target, seed: int) -> tuple[Rows, Rows]:
+    """Return a random order of the rows, and the fold of each; sizes differ by a row at most."""
+    words = np.empty((len(target), 4), dtype=np.uint32)
+    _core.words(seed, PROCEDURE, Role.FOLD, 0, 0, words)
+    keys = words[:, 1], words[:, 0]
+    fold = np.empty(len(target), dtype=np.intp)
+    by_class = np.lexsort((*keys, target.values)) if len(target.classes) else np.lexsort(keys)
+    fold[by_class] = np.arange(len(target)) % N_FOLDS
+    return np.lexsort(keys), fold
+
+
+def _reject_early_stopping(estimator: ChainEstimator) -> None:
+    if estimator.early_stopping_rounds is not None:
+        raise ValueError(
+            f"early_stopping_rounds={estimator.early_stopping_rounds!r} needs an evaluation set,"
+            " which models without a fold do not have; set it to None and state n_estimators, or"
+            " leave that at 'auto'"
+        )
+
+
+def _require_enough(target: Target) -> None:
+    """Reject fewer rows than folds, and a class that a model would not see."""
+    if len(target) < N_FOLDS:
+        raise ValueError(f"{N_FOLDS} folds need at least as many rows, got {len(target)}")
+    if len(target.classes):
+        if len(target.classes) < 2:
+            raise ValueError(f"y has a single class, {target.classes.tolist()[0]!r}")
+        count = np.bincount(target.values.astype(np.intp), minlength=len(target.classes))
+        if (rare := np.flatnonzero(count < 2)).size:
+            raise ValueError(
+                f"class {target.classes.tolist()[rare[0]]!r} has fewer than two rows, so that a"
+                " model without a fold would not know it"
+            )

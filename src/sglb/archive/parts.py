@@ -1,4 +1,4 @@
-"""Parts of a model file that only some models have: outcomes and draws.
+"""Parts of a model file that only some models have: outcomes, and draws of the fit or of a user.
 
 Each is one more array of bytes, a safetensors file in itself, and is covered by the digest of the
 whole.
@@ -22,17 +22,21 @@ from sglb.posterior import ChainPosterior, LeafDraws, PosteriorPlan
 Bytes = NDArray[np.uint8]
 Arrays = dict[str, NDArray[Any]]
 
-PARTS = ("outcomes", "posterior")
+PARTS = ("outcomes", "posterior", "draws")
 PREFIX = "part_"
 
 
-def pack_parts(model: Model, dumps: Callable[[Model], bytes]) -> Arrays:
-    """Return the parts of a model as arrays of bytes; `dumps` stores a model inside of it."""
+def pack_parts(
+    model: Model, draws: ChainPosterior | None, dumps: Callable[[Model], bytes]
+) -> Arrays:
+    """Return the parts of a model and its draws as arrays of bytes; `dumps` stores a model."""
     parts = {}
     if model.outcomes is not None:
         parts[f"{PREFIX}outcomes"] = _pack_outcomes(model.outcomes, dumps)
     if model.posterior is not None:
         parts[f"{PREFIX}posterior"] = _pack_posterior(model.posterior)
+    if draws is not None:
+        parts[f"{PREFIX}draws"] = _pack_posterior(draws)
     return parts
 
 
@@ -48,10 +52,11 @@ def unpack_parts(
         _require(name, data.dtype == np.uint8 and data.ndim == 1, "it is not bytes")
     if "outcomes" in parts:
         known["outcomes"] = _unpack_outcomes(parts["outcomes"], model.recipe.bins.n_features, loads)
-    if "posterior" in parts:
-        n_leaves = np.left_shift(1, depths, dtype=np.int64)
-        n_outputs = len(model.recipe.offset)
-        known["posterior"] = _unpack_posterior(parts["posterior"], n_leaves, n_outputs)
+    n_leaves = np.left_shift(1, depths, dtype=np.int64)
+    for name in ("posterior", "draws"):
+        if name in parts:
+            n_outputs = len(model.recipe.offset)
+            known[name] = _unpack_posterior(name, parts[name], n_leaves, n_outputs)
     return known
 
 
@@ -137,19 +142,20 @@ def _pack_posterior(posterior: ChainPosterior) -> Bytes:
     return _pack(document, {"values": draws.values, "stages": draws.stages})
 
 
-def _unpack_posterior(data: Bytes, n_leaves: NDArray[np.int64], n_outputs: int) -> ChainPosterior:
-    name = "posterior"
+def _unpack_posterior(
+    name: str, data: Bytes, n_leaves: NDArray[np.int64], n_outputs: int
+) -> ChainPosterior:
     document, arrays = _unpack(name, data)
     plan, mirror = document.get("plan"), document.get("mirror")
     _require(name, set(document) == {"plan", "mirror"}, "its fields are others")
     _require(name, isinstance(plan, dict) and set(plan) == set(_PLAN), "its plan is another")
     assert isinstance(plan, dict)
     _require(name, mirror is (plan["kind"] == "laplace"), "its mirror images do not fit its kind")
-    _require("posterior.kind", plan["kind"] in ("laplace", "full"), f"{plan['kind']!r} is no kind")
+    _require(f"{name}.kind", plan["kind"] in ("laplace", "full"), f"{plan['kind']!r} is no kind")
     for field in ("n_draws", "n_steps", "seed"):
         value = plan[field]
         is_count = isinstance(value, int) and not isinstance(value, bool) and value >= 0
-        _require(f"posterior.{field}", is_count, f"{value!r} is not a count")
+        _require(f"{name}.{field}", is_count, f"{value!r} is not a count")
     numbers = {key: plan[key] for key in ("prior_variance", "temperature")}
     finite = all(math.isfinite(value) for value in _numbers(name, numbers, set(numbers)).values())
     _require(name, finite, "its numbers are not finite")
@@ -158,10 +164,10 @@ def _unpack_posterior(data: Bytes, n_leaves: NDArray[np.int64], n_outputs: int) 
     n_values = plan["n_draws"] // 2 if mirror else plan["n_draws"]
     expected = int(n_leaves.sum()), n_outputs, n_values
     is_float = values.dtype == np.float32 and stages.dtype == np.float64
-    _require("posterior.values", is_float and values.shape == expected, "it has another shape")
+    _require(f"{name}.values", is_float and values.shape == expected, "it has another shape")
     watched = stages.ndim == 4 and stages.shape[:2] == (2, n_outputs)
     whole = watched and stages.shape[3] == plan["n_draws"]
-    _require("posterior.stages", whole, "it has another shape")
+    _require(f"{name}.stages", whole, "it has another shape")
     is_finite = bool(np.isfinite(values).all() and np.isfinite(stages).all())
-    _require("posterior.values", is_finite, "a value is not finite")
+    _require(f"{name}.values", is_finite, "a value is not finite")
     return ChainPosterior(LeafDraws(n_leaves, values, bool(mirror), stages), PosteriorPlan(**plan))

@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Iterator
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,10 +11,14 @@ from scipy.stats import f
 
 from sglb import diagnostics
 from sglb.estimators.arviz import to_arviz
+from sglb.estimators.fitted import write_model
 from sglb.estimators.sources import Source
 from sglb.losses.shapes import user_shape
 from sglb.posterior import ChainPosterior, PosteriorPlan
 from sglb.uncertainty import Uncertainty, of_means, of_probabilities
+
+if TYPE_CHECKING:
+    from sglb.estimators.base import ChainEstimator
 
 Floats = NDArray[np.float64]
 
@@ -53,6 +58,26 @@ class Posterior:
     def n_draws(self) -> int:
         """Number of draws."""
         return self._posterior.draws.n_draws
+
+    @property
+    def model(self) -> "ChainEstimator | None":
+        """The fitted estimator that was drawn from, None for a model of another library."""
+        return self._source.estimator
+
+    def save(self, path: str | Path) -> None:
+        """Write draws and model to a file, whole or not at all; `sglb.load` reads both.
+
+        The loaded posterior predicts the same bits, and has the estimator as `model`. Of a loss of
+        your own the file holds as little as that of a model does.
+        """
+        model = self.model
+        if model is None:
+            raise TypeError(
+                "a file of this library does not hold a model of another one: save the model by"
+                " its own means, load it and call sglb.posterior_of(model, X, y) again; the same"
+                " random_state gives the same draws"
+            )
+        write_model(model._fitted(), path, self._posterior, stacklevel=2)
 
     def predict_raw(self, X: Any) -> Floats:
         """Return the raw scores of all draws, (n_draws, n_rows[, n_outputs])."""

@@ -54,6 +54,8 @@ class LeafNumbers:
 class PeerSource:
     """A model of another library, with the leaves of its training rows."""
 
+    estimator = None
+
     def __init__(self, model: PeerModel, loss: Loss, X: Any, n_jobs: int | None) -> None:
         self.model = model
         self.loss = loss

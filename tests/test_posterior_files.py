@@ -49,12 +49,23 @@ def full():
     return model.posterior(X, y, kind="full", n_draws=8, n_steps=20), X
 
 
-CASES = {case.__name__: case for case in (numbers, two_chains, three_classes, full)}
+def long_chains():
+    X, y = table()
+    model = SGLBClassifier(**FAST).fit(X, y)
+    return model.posterior(X, y, kind="paper", n_draws=16, n_steps=60), X
+
+
+CASES = {case.__name__: case for case in (numbers, two_chains, three_classes, full, long_chains)}
 
 
 @pytest.fixture(scope="module", params=list(CASES))
 def drawn(request):
     return CASES[request.param]()
+
+
+@pytest.fixture(scope="module")
+def chains():
+    return SGLBClassifier(**FAST).fit(*TWO).posterior(*TWO, kind="paper", n_draws=16, n_steps=60)
 
 
 @pytest.fixture(scope="module")
@@ -165,7 +176,7 @@ def forged(post, change, change_arrays=lambda arrays: None):
     ("change", "field"),
     [
         (lambda document, arrays: document["plan"].update(kind="full"), "draws"),
-        (lambda document, arrays: document["plan"].update(kind="short"), "draws"),
+        (lambda document, arrays: document["plan"].update(kind="short"), "draws.kind"),
         (lambda document, arrays: document["plan"].update(n_draws=6), "draws.values"),
         (lambda document, arrays: document["plan"].update(n_steps=-1), "draws.n_steps"),
         (lambda document, arrays: document["plan"].update(temperature="hot"), "draws.temperature"),
@@ -182,6 +193,57 @@ def test_forged_draws_are_rejected_by_their_field(two, tmp_path, change, field):
         with pytest.raises(ModelFormatError) as error:
             sglb.load(tmp_path / "p.sglb")
     assert error.value.field == field
+
+
+def other_chains(name):
+    """The bytes of a model that are put in place of the chains of a posterior."""
+    if name == "numbers":
+        model = SGLBRegressor(n_estimators=60, max_depth=2).fit(NUMBERS[0][:, :2], NUMBERS[1])
+    else:
+        model = SGLBClassifier(n_estimators=60, max_depth=2, sampler=name, n_chains=4)
+        model.fit(*TWO)
+    return np.frombuffer(archive.dumps(model._model), dtype=np.uint8)
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        (lambda document, arrays: document["plan"].update(kind="full"), "draws"),
+        (lambda document, arrays: document["plan"].update(n_draws=15), "draws.n_draws"),
+        (lambda document, arrays: document["plan"].update(n_draws=0), "draws.n_draws"),
+        (lambda document, arrays: document["plan"].update(n_draws=160), "draws.n_draws"),
+        (lambda document, arrays: document["plan"].update(n_steps=59), "draws.n_steps"),
+        (lambda document, arrays: document["plan"].update(temperature=2.0), "draws.chains"),
+        (lambda document, arrays: document.update(mirror=False), "draws"),
+        (lambda document, arrays: arrays.update(chains=np.zeros(3)), "draws.chains"),
+        (lambda document, arrays: arrays.update(chains=arrays["chains"][:-1]), "sha256"),
+        (
+            lambda document, arrays: arrays.update(chains=other_chains("numbers")),
+            "draws.chains",
+        ),
+        (lambda document, arrays: arrays.update(chains=other_chains("plain")), "draws.chains"),
+        (lambda document, arrays: arrays.update(watched=arrays["watched"][:3]), "draws.watched"),
+        (
+            lambda document, arrays: arrays.update(watched=np.nan * arrays["watched"]),
+            "draws.watched",
+        ),
+        (lambda document, arrays: arrays.pop("watched"), "draws"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:the chains are equal")
+def test_forged_chains_are_rejected_by_their_field(chains, change, field):
+    with pytest.raises(ModelFormatError) as error:
+        archive.loads_with_draws(forged(chains, change))
+    assert error.value.field == field
+
+
+def test_long_chains_are_not_what_fit_draws(chains):
+    def rename(arrays):
+        arrays["part_posterior"] = arrays.pop("part_draws")
+
+    with pytest.raises(ModelFormatError) as error:
+        archive.loads_with_draws(forged(chains, keep, rename))
+    assert error.value.field == "posterior.kind"
 
 
 def keep(document, arrays):

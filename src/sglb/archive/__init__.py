@@ -48,7 +48,7 @@ from sglb.files import whole_file
 from sglb.leaves import LeafRule
 from sglb.losses import Loss, UserLoss, get_loss
 from sglb.model import Model, Record
-from sglb.posterior import ChainPosterior
+from sglb.posterior import AnyPosterior
 from sglb.recipe import Recipe
 from sglb.samplers import Move
 from sglb.settings import Settings
@@ -61,7 +61,7 @@ MOST_HEADER_BYTES = 1 << 26
 LEFT_OUT = ("n_jobs", "verbose", "n_chains")
 
 
-def write(model: Model, path: str | Path, draws: ChainPosterior | None = None) -> None:
+def write(model: Model, path: str | Path, draws: AnyPosterior | None = None) -> None:
     """Write a model, or draws of its posterior as well, to a file, whole or not at all."""
     target = Path(path)
     with whole_file(target) as draft:
@@ -74,7 +74,7 @@ def write(model: Model, path: str | Path, draws: ChainPosterior | None = None) -
         os.close(folder)
 
 
-def read(path: str | Path) -> tuple[Model, ChainPosterior | None]:
+def read(path: str | Path) -> tuple[Model, AnyPosterior | None]:
     """Read a model from a file, with draws if it is the file of a posterior."""
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
@@ -83,7 +83,7 @@ def read(path: str | Path) -> tuple[Model, ChainPosterior | None]:
         return loads_with_draws(file.read())
 
 
-def dumps(model: Model, draws: ChainPosterior | None = None) -> bytes:
+def dumps(model: Model, draws: AnyPosterior | None = None) -> bytes:
     """Return the bytes of a model, or of draws too; the same model gives the same bytes."""
     from safetensors.numpy import save
 
@@ -111,7 +111,7 @@ def loads(data: bytes) -> Model:
     return model
 
 
-def loads_with_draws(data: bytes) -> tuple[Model, ChainPosterior | None]:
+def loads_with_draws(data: bytes) -> tuple[Model, AnyPosterior | None]:
     """Return the model of these bytes, with draws if they are those of a posterior."""
     document, arrays = _open(data)
     parts = {name: arrays.pop(PREFIX + name) for name in PARTS if PREFIX + name in arrays}

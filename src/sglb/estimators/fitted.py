@@ -16,7 +16,7 @@ from sglb.losses import UserLoss
 from sglb.losses.links import IDENTITY, Link
 from sglb.losses.shapes import user_shape
 from sglb.model import Model, Scores
-from sglb.posterior import ChainPosterior, virtual_states, warn_if_not_draws
+from sglb.posterior import AnyPosterior, virtual_states, warn_if_not_draws
 from sglb.settings import check_parameters, n_threads
 from sglb.trace import States, Trace, mean_raw
 
@@ -241,7 +241,7 @@ def in_shape(predictions: Floats) -> Floats:
 
 
 def write_model(
-    model: Model, path: str | Path, draws: ChainPosterior | None = None, *, stacklevel: int
+    model: Model, path: str | Path, draws: AnyPosterior | None = None, *, stacklevel: int
 ) -> None:
     """Write a model, with draws or without, to a file; warn of what the file cannot hold."""
     loss = model.recipe.loss

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from sglb.losses import Loss
 from sglb.posterior import Partitions, TreePartitions, centre_of
 from sglb.settings import n_threads
 from sglb.trace import join
@@ -37,6 +38,11 @@ class Source(Protocol):
     @property
     def classes(self) -> Array:
         """Labels of the classes, (0,) for numbers."""
+        ...
+
+    @property
+    def loss(self) -> Loss | None:
+        """The loss, None where a file did not hold it."""
         ...
 
     @property
@@ -71,6 +77,11 @@ class ChainSource:
     def classes(self) -> Array:
         """Labels of the classes, (0,) for numbers."""
         return self.estimator._fitted().recipe.classes
+
+    @property
+    def loss(self) -> Loss | None:
+        """The loss, None where a file did not hold it."""
+        return self.estimator._fitted().recipe.loss
 
     @property
     def n_threads(self) -> int:

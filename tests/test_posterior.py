@@ -180,7 +180,7 @@ def test_a_summary_prints_and_warns(two):
     ("options", "message"),
     [
         ({"n_draws": 3}, "n_draws=3 is not allowed; use an even integer"),
-        ({"kind": "long"}, "kind='long' is not allowed; use 'laplace' or 'full'"),
+        ({"kind": "long"}, "kind='long' is not allowed; use 'laplace' or 'full' or 'paper'"),
         ({"prior_variance": 0.0}, "prior_variance=0.0 is not allowed"),
         ({"temperature": -1.0}, "temperature=-1.0 is not allowed"),
         ({"n_steps": -1}, "n_steps=-1 is not allowed"),
@@ -285,7 +285,7 @@ def put_array(**values):
         ("outcomes", put_array(scale=np.zeros(3, np.uint8)), "size"),
         ("outcomes", put_array(scale=np.zeros(0, np.uint8)), "outcomes.scale"),
         ("posterior", put(mirror=False), "posterior"),
-        ("posterior", put_plan(kind="long"), "posterior"),
+        ("posterior", put_plan(kind="long"), "posterior.kind"),
         ("posterior", put_plan(n_draws=-2), "posterior.n_draws"),
         ("posterior", put_plan(n_draws=98), "posterior.values"),
         ("posterior", put_plan(seed=1.5), "posterior.seed"),

@@ -135,8 +135,8 @@ RULES: Mapping[str, Rule] = {
     "verbose": one_of(False, True) | whole(0),
     "n_states": whole(2),
     "n_draws": Rule("an even integer >= 2", lambda v: whole(2).holds(v) and v % 2 == 0),
-    "kind": one_of("laplace", "full"),
-    "n_steps": whole(0),
+    "kind": one_of("laplace", "full", "paper"),
+    "n_steps": AUTO | whole(0),
     "prior_variance": AUTO | POSITIVE,
     "posterior_temperature": AUTO | POSITIVE,
 }

@@ -4,6 +4,8 @@ The bytes are a safetensors file: a header, one JSON document in its metadata, t
 trace, and as the last array the SHA-256 of all bytes before it. The same model always gives the
 same bytes. What is read is distrusted in this order: size, header, digest, fields of the document,
 shapes of the arrays, then their meaning; every failure is a `ModelFormatError` with the field.
+
+The file of a posterior is the file of its model with one more part, the draws.
 """
 
 import hashlib
@@ -46,6 +48,7 @@ from sglb.files import whole_file
 from sglb.leaves import LeafRule
 from sglb.losses import Loss, UserLoss, get_loss
 from sglb.model import Model, Record
+from sglb.posterior import AnyPosterior
 from sglb.recipe import Recipe
 from sglb.samplers import Move
 from sglb.settings import Settings
@@ -58,11 +61,11 @@ MOST_HEADER_BYTES = 1 << 26
 LEFT_OUT = ("n_jobs", "verbose", "n_chains")
 
 
-def write(model: Model, path: str | Path) -> None:
-    """Write a model to a file, whole or not at all."""
+def write(model: Model, path: str | Path, draws: AnyPosterior | None = None) -> None:
+    """Write a model, or draws of its posterior as well, to a file, whole or not at all."""
     target = Path(path)
     with whole_file(target) as draft:
-        draft.write_bytes(dumps(model))
+        draft.write_bytes(dumps(model, draws))
     # The new name is only safe once the directory that holds it is on disk.
     folder = os.open(target.parent, os.O_RDONLY)
     try:
@@ -71,22 +74,23 @@ def write(model: Model, path: str | Path) -> None:
         os.close(folder)
 
 
-def read(path: str | Path) -> Model:
-    """Read a model from a file."""
+def read(path: str | Path) -> tuple[Model, AnyPosterior | None]:
+    """Read a model from a file, with draws if it is the file of a posterior."""
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
         if size > MOST_BYTES:
             raise ModelFormatError("size", f"{size} bytes; the limit is {MOST_BYTES}")
-        return loads(file.read())
+        return loads_with_draws(file.read())
 
 
-def dumps(model: Model) -> bytes:
-    """Return the bytes of a model; the same model gives the same bytes."""
+def dumps(model: Model, draws: AnyPosterior | None = None) -> bytes:
+    """Return the bytes of a model, or of draws too; the same model gives the same bytes."""
     from safetensors.numpy import save
 
     categories, tables = storage.pack(model.recipe.encoding)
     digest = {"sha256": np.zeros(DIGEST_BYTES, dtype=np.uint8)}
-    arrays = _arrays_of(join(model.traces), tables) | pack_parts(model, dumps) | digest
+    parts = pack_parts(model, draws, dumps)
+    arrays = _arrays_of(join(model.traces), tables) | parts | digest
     document = json.dumps(
         _document_of(model) | {"categories": categories},
         sort_keys=True,
@@ -101,6 +105,14 @@ def dumps(model: Model) -> bytes:
 
 def loads(data: bytes) -> Model:
     """Return the model of these bytes, or raise `ModelFormatError`."""
+    model, draws = loads_with_draws(data)
+    if draws is not None:
+        raise ModelFormatError("draws", "these are the bytes of a posterior, not of a model")
+    return model
+
+
+def loads_with_draws(data: bytes) -> tuple[Model, AnyPosterior | None]:
+    """Return the model of these bytes, with draws if they are those of a posterior."""
     document, arrays = _open(data)
     parts = {name: arrays.pop(PREFIX + name) for name in PARTS if PREFIX + name in arrays}
     check_document(document)
@@ -113,7 +125,9 @@ def loads(data: bytes) -> Model:
     chain_records = [_record_of(chain) for chain in document.get("chains", [])] or [record]
     variance = document["residual_variance"]
     model = Model(recipe, split(trees, lengths), variance, record, tuple(chain_records))
-    return replace(model, **unpack_parts(parts, model, trees.depths, loads))
+    known = unpack_parts(parts, model, trees.depths, loads)
+    draws = known.pop("draws", None)
+    return replace(model, **known), draws
 
 
 def _record_of(stored: Mapping[str, Any]) -> Record:

@@ -108,6 +108,13 @@ class Encoding:
         n_statistics = sum(table.n_features for table in self.tables)
         return self.n_numeric + len(self.level_columns) + n_statistics
 
+    @property
+    def is_level(self) -> NDArray[np.bool_]:
+        """Mask of the features that are levels without an order."""
+        mask = np.zeros(self.n_features, dtype=np.bool_)
+        mask[self.n_numeric : self.n_numeric + len(self.level_columns)] = True
+        return mask
+
     @cached_property
     def n_levels(self) -> list[int]:
         """Number of levels of each categorical column."""

@@ -43,9 +43,10 @@ def load_model(path: Path, n_jobs: int | None = None) -> Any:
     if path.is_dir():
         raise IsADirectoryError(f"{path}: is a folder, not a model file")
     try:
-        model = load(path)
+        stored: Any = load(path)
     except ModelFormatError as error:
         raise ValueError(f"{path}: {error}") from error
+    model = getattr(stored, "model", stored)  # that of a posterior
     return model if n_jobs is None else model.set_params(n_jobs=n_jobs)
 
 

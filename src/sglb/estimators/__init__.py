@@ -6,15 +6,17 @@ from sglb import archive
 from sglb.errors import ModelFormatError
 from sglb.estimators.classifier import SGLBClassifier
 from sglb.estimators.expected_failures import sklearn_expected_failed_checks
+from sglb.estimators.posterior import Posterior
 from sglb.estimators.regressor import SGLBRegressor
+from sglb.estimators.sources import ChainSource
 from sglb.settings import check_parameters
 
 __all__ = ["SGLBClassifier", "SGLBRegressor", "load", "sklearn_expected_failed_checks"]
 
 
-def load(path: str | Path) -> SGLBClassifier | SGLBRegressor:
-    """Read a fitted estimator from a file written by `save`."""
-    model = archive.read(path)
+def load(path: str | Path) -> SGLBClassifier | SGLBRegressor | Posterior:
+    """Read what `save` has written: a fitted estimator, or a posterior with its estimator."""
+    model, draws = archive.read(path)
     kind = SGLBClassifier if model.recipe.kind == "classifier" else SGLBRegressor
     unknown = set(model.recipe.parameters) - set(kind().get_params(deep=False))
     if unknown:
@@ -23,4 +25,7 @@ def load(path: str | Path) -> SGLBClassifier | SGLBRegressor:
         check_parameters({name: v for name, v in model.recipe.parameters.items() if v is not None})
     except ValueError as error:
         raise ModelFormatError("parameters", str(error)) from error
-    return kind(**model.recipe.parameters)._adopt(model)
+    estimator = kind(**model.recipe.parameters)._adopt(model)
+    if draws is None:
+        return estimator
+    return Posterior(ChainSource(estimator, fitted=draws.plan.kind == "laplace"), draws)

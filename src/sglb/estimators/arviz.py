@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 
-def to_arviz(raw: Floats, prediction: Floats, classes: NDArray[Any]) -> Any:
-    """Return variables `raw` and `prediction` (chain, draw, row[, output or class]) of one chain.
+def to_arviz(raw: Floats, prediction: Floats, classes: NDArray[Any], n_chains: int = 1) -> Any:
+    """Return variables `raw` and `prediction` (chain, draw, row[, output or class]).
 
-    Both are (n_draws, n_rows[, ...]).
+    Both are (n_draws, n_rows[, ...]), the draws of one chain after those of another.
     """
     try:
         import arviz
@@ -26,8 +26,10 @@ def to_arviz(raw: Floats, prediction: Floats, classes: NDArray[Any]) -> Any:
             dims[name].append(axis)
             is_class = axis == "class" or len(classes) == variables[name].shape[2]
             coords[axis] = classes if is_class else np.arange(variables[name].shape[2])
-    one_chain = {name: values[None] for name, values in variables.items()}
-    groups: Any = {"posterior": one_chain}
+    by_chain = {
+        name: values.reshape(n_chains, -1, *values.shape[1:]) for name, values in variables.items()
+    }
+    groups: Any = {"posterior": by_chain}
     if "posterior" in signature(arviz.from_dict).parameters:  # ArviZ 0.2x has an argument a group
         return arviz.from_dict(**groups, coords=coords, dims=dims)
     return arviz.from_dict(groups, coords=coords, dims=dims)

@@ -6,7 +6,7 @@ keeps a `Model`, which `fitted` reads.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from sklearn.utils import Tags
 from sglb import archive
 from sglb.callbacks import Callback, EvaluationSet, check_callbacks
 from sglb.estimators.constructor import check_names
+from sglb.estimators.drawn import draw_for_plan
 from sglb.estimators.evaluation import EvalSets, StatedSet, check_watched, list_sets
 from sglb.estimators.fitted import FittedChain
 from sglb.estimators.posterior import Posterior
@@ -25,7 +26,8 @@ from sglb.losses import Loss
 from sglb.metrics import MetricSpec, get_metrics
 from sglb.model import Model
 from sglb.noise import chain_seed
-from sglb.posterior import PosteriorPlan, draw_for_chains
+from sglb.posterior import Kind as PosteriorKind
+from sglb.posterior import PosteriorPlan
 from sglb.prepare import EncodedRows, LabelledRows, Request, prepare, warn_of_repeats
 from sglb.recipe import Kind
 from sglb.settings import check_parameters, n_threads
@@ -168,19 +170,24 @@ class ChainEstimator(FittedChain):
         kind: str = "laplace",
         prior_variance: float | str = "auto",
         temperature: float | str = "auto",
-        n_steps: int = 150,
+        n_steps: int | str = "auto",
     ) -> Posterior:
         """Draw models from the posterior of this one, given its training rows X, y.
 
         kind : "laplace" keeps this model as the mean, and draws around it; "full" draws from the
-            posterior itself, of a Gaussian process whose kernel is the trees.
+            posterior itself, of a Gaussian process whose kernel is the trees; "paper" runs the
+            chain of the paper four times, with noise and trees of its own, and draws states of the
+            second halves (`sglb.posterior.long_chains`).
         prior_variance : variance of a raw score before any data, at temperature 1; more is more
-            spread. "auto" is 1 for numbers, and for classes the largest of 3, 1, ... .01 at
-            which the mean of the draws predicts as well as the model.
+            spread. "auto" is 1; with "laplace" and classes the largest of 3, 1, ... .01 at which
+            the mean of the draws predicts as well as the model.
         temperature : 1 for a loss that is minus a log likelihood; for the squared loss the variance
             of the noise. "auto" is 1 for classes, and in regression what fit with uncertainty=True
             has learned.
-        n_steps : steps of the chain of each draw.
+        n_steps : steps of the chain of each draw, "auto" is 150. Of a chain of kind "paper" "auto"
+            is what it takes that draws are nearly independent, about 4 n_draws * curvature of the
+            loss * rows * prior_variance / leaves of a tree, but 20,000 at most; `summary()` tells
+            whether that was enough.
         """
         check_parameters({"n_draws": n_draws, "kind": kind, "n_steps": n_steps})
         check_parameters({"prior_variance": prior_variance, "posterior_temperature": temperature})
@@ -200,16 +207,15 @@ class ChainEstimator(FittedChain):
             if loss.task == "regression":
                 temperature = self._learned_temperature(model)
         plan = PosteriorPlan(
-            "full" if kind == "full" else "laplace",
+            cast(PosteriorKind, kind),
             n_draws,
             None if prior_variance == "auto" else float(prior_variance),
             float(temperature),
-            n_steps,
+            steps_of(kind, n_steps),
             chain_seed(model.recipe.settings.seed),
         )
         source = ChainSource(self, fitted=plan.kind == "laplace")
-        draws = draw_for_chains(loss, model.traces, columns, target, plan, threads)
-        return Posterior(source, draws)
+        return Posterior(source, draw_for_plan(model, columns, target, plan, threads))
 
     def _own_posterior(self) -> Posterior:
         """Return the posterior that fit has drawn."""
@@ -249,6 +255,13 @@ class ChainEstimator(FittedChain):
             recipe = replace(recipe, loss=self._choose_loss(recipe.classes))
         model = replace(model, recipe=recipe)
         self._adopt(model)
+
+
+def steps_of(kind: str, stated: int | str) -> int:
+    """Return the steps of chains; 0 lets those of kind "paper" last as long as draws need."""
+    if stated != "auto":
+        return int(stated)
+    return 0 if kind == "paper" else PosteriorPlan.n_steps
 
 
 def evaluation_sets(

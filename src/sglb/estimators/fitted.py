@@ -16,7 +16,7 @@ from sglb.losses import UserLoss
 from sglb.losses.links import IDENTITY, Link
 from sglb.losses.shapes import user_shape
 from sglb.model import Model, Scores
-from sglb.posterior import virtual_states, warn_if_not_draws
+from sglb.posterior import AnyPosterior, virtual_states, warn_if_not_draws
 from sglb.settings import check_parameters, n_threads
 from sglb.trace import States, Trace, mean_raw
 
@@ -232,20 +232,27 @@ class FittedChain(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no
         A loss of your own is code and not in the file: a classifier then has `decision_function`
         and `predict`, but no probabilities. Pickle keeps it, where the loss can be imported.
         """
-        loss = self._fitted().recipe.loss
-        if isinstance(loss, UserLoss) and callable(getattr(loss.user, "link", None)):
-            warnings.warn(
-                f"the link of loss '{loss.name}' is code and not in the file: predictions of the"
-                " loaded model are raw scores; pickle keeps it",
-                UserWarning,
-                stacklevel=2,
-            )
-        archive.write(self._model, path)
+        write_model(self._fitted(), path, stacklevel=2)
 
 
 def in_shape(predictions: Floats) -> Floats:
     """Return predictions (n_rows, n_columns) as users see them: a single number as (n_rows,)."""
     return predictions[:, 0] if predictions.shape[1] == 1 else predictions
+
+
+def write_model(
+    model: Model, path: str | Path, draws: AnyPosterior | None = None, *, stacklevel: int
+) -> None:
+    """Write a model, with draws or without, to a file; warn of what the file cannot hold."""
+    loss = model.recipe.loss
+    if isinstance(loss, UserLoss) and callable(getattr(loss.user, "link", None)):
+        warnings.warn(
+            f"the link of loss '{loss.name}' is code and not in the file: predictions of the"
+            " loaded model are raw scores; pickle keeps it",
+            UserWarning,
+            stacklevel=stacklevel + 1,
+        )
+    archive.write(model, path, draws)
 
 
 def raw_of(states: States, values: Array, threads: int) -> Floats:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from sglb.losses import Loss
 from sglb.posterior import Partitions, TreePartitions, centre_of
 from sglb.settings import n_threads
 from sglb.trace import join
@@ -30,8 +31,18 @@ class Source(Protocol):
     """A model with trees."""
 
     @property
+    def estimator(self) -> "ChainEstimator | None":
+        """The fitted estimator, None for a model of another library."""
+        ...
+
+    @property
     def classes(self) -> Array:
         """Labels of the classes, (0,) for numbers."""
+        ...
+
+    @property
+    def loss(self) -> Loss | None:
+        """The loss, None where a file did not hold it."""
         ...
 
     @property
@@ -59,23 +70,28 @@ class ChainSource:
     """A fitted estimator; draws are added to its last state or, if not `fitted`, to its start."""
 
     def __init__(self, estimator: "ChainEstimator", *, fitted: bool) -> None:
-        self._estimator = estimator
+        self.estimator = estimator
         self._is_fitted = fitted
 
     @property
     def classes(self) -> Array:
         """Labels of the classes, (0,) for numbers."""
-        return self._estimator._fitted().recipe.classes
+        return self.estimator._fitted().recipe.classes
+
+    @property
+    def loss(self) -> Loss | None:
+        """The loss, None where a file did not hold it."""
+        return self.estimator._fitted().recipe.loss
 
     @property
     def n_threads(self) -> int:
         """Threads of the estimator."""
-        return n_threads(self._estimator.n_jobs)
+        return n_threads(self.estimator.n_jobs)
 
     def rows(self, X: Any) -> SourceRows:
         """Return rows of a table, read as the estimator reads them."""
-        traces = self._estimator._fitted().traces
-        columns, threads = self._estimator._codes(X)
+        traces = self.estimator._fitted().traces
+        columns, threads = self.estimator._codes(X)
         if self._is_fitted:
             centre = centre_of(traces, columns, threads)
         else:
@@ -84,11 +100,11 @@ class ChainSource:
 
     def predict_from(self, raw: Floats) -> Floats:
         """Turn raw scores into predictions."""
-        return self._estimator._predict_from(raw)
+        return self.estimator._predict_from(raw)
 
     def total_variance(self, X: Any, knowledge: Floats) -> Floats | None:
         """Return the variance of y, learned out of fold: it includes that of the prediction."""
-        estimator = self._estimator
+        estimator = self.estimator
         if estimator._fitted().outcomes is None:
             return None
         variance: Floats = estimator.predict_distribution(X).variance

@@ -54,6 +54,8 @@ class LeafNumbers:
 class PeerSource:
     """A model of another library, with the leaves of its training rows."""
 
+    estimator = None
+
     def __init__(self, model: PeerModel, loss: Loss, X: Any, n_jobs: int | None) -> None:
         self.model = model
         self.loss = loss
@@ -121,7 +123,7 @@ def posterior_of(
     n_draws: int = 100,
     prior_variance: float | str = "auto",
     temperature: float | str = "auto",
-    n_steps: int = 150,
+    n_steps: int | str = "auto",
     random_state: Any = 0,
     n_jobs: int | None = None,
 ) -> Posterior:
@@ -141,7 +143,7 @@ def posterior_of(
     temperature : 1 for a loss that is minus a log likelihood; for the squared loss the variance of
         the noise, for example that of residuals in a cross-validation. "auto" is 1 for classes, and
         in regression comes from the calibration rows.
-    n_steps : steps of the chain of each draw.
+    n_steps : steps of the chain of each draw, "auto" is 150.
     """
     check_parameters({"n_draws": n_draws, "n_steps": n_steps})
     check_parameters({"prior_variance": prior_variance, "posterior_temperature": temperature})
@@ -159,7 +161,7 @@ def posterior_of(
         n_draws,
         None if prior_variance == "auto" else float(prior_variance),
         source.temperature,
-        n_steps,
+        PosteriorPlan.n_steps if n_steps == "auto" else int(n_steps),
         draw_seed(random_state),
     )
     # Only the full posterior would begin at the start.

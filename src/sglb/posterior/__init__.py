@@ -1,11 +1,13 @@
-"""Draws from a posterior: states of a chain, or short chains on the frozen trees of a model."""
+"""Draws from a posterior: states of chains, or short chains on the frozen trees of a model."""
 
 from sglb.posterior.drawing import DrawPlan, draw_posterior
 from sglb.posterior.energies import LossEnergy, QuadraticEnergy
 from sglb.posterior.frozen import FrozenChain
 from sglb.posterior.leaf_draws import LeafDraws
+from sglb.posterior.long_chains import AnyPosterior, LongChains, run_long_chains, with_sampler
 from sglb.posterior.of_model import (
     ChainPosterior,
+    Kind,
     PosteriorPlan,
     centre_of,
     draw_for_chains,
@@ -17,11 +19,14 @@ from sglb.posterior.prior import LeafPrior
 from sglb.posterior.states import reason_against_draws, virtual_states, warn_if_not_draws
 
 __all__ = [
+    "AnyPosterior",
     "ChainPosterior",
     "DrawPlan",
     "FrozenChain",
+    "Kind",
     "LeafDraws",
     "LeafPrior",
+    "LongChains",
     "LossEnergy",
     "Partitions",
     "PosteriorPlan",
@@ -34,6 +39,8 @@ __all__ = [
     "draw_posterior",
     "noise_temperature",
     "reason_against_draws",
+    "run_long_chains",
     "virtual_states",
     "warn_if_not_draws",
+    "with_sampler",
 ]

@@ -6,6 +6,7 @@ The trees of the chain are frozen, their leaf values are drawn.
               draws is that state, so that accuracy costs nothing
     full      from the chain's start, with the loss itself: the posterior of a Gaussian process
               whose kernel is the trees; the mean is another model, often a worse one
+    paper     without frozen trees: see `long_chains`
 
 The kernel has seen the data, because the trees have (empirical Bayes).
 """
@@ -30,7 +31,7 @@ from sglb.target import Target
 from sglb.trace import Trace, join, mean_raw
 
 Floats = NDArray[np.float64]
-Kind = Literal["laplace", "full"]
+Kind = Literal["laplace", "full", "paper"]
 
 # Prior variances that "auto" chooses from, and what the mean probability of the draws may cost, in
 # shares of the loss. The cost is measured at training rows; that of other rows, whose draws differ
@@ -65,6 +66,11 @@ class ChainPosterior:
 
     draws: LeafDraws
     plan: PosteriorPlan
+
+    @property
+    def n_draws(self) -> int:
+        """Number of draws."""
+        return self.draws.n_draws
 
 
 def draw_for_chains(

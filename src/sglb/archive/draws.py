@@ -1,0 +1,119 @@
+"""Draws of a posterior <-> bytes: values of leaves, or chains as a model file."""
+
+import math
+from collections.abc import Callable
+from dataclasses import asdict, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sglb.archive.blobs import Arrays, Bytes, pack, positive_numbers, require, unpack
+from sglb.model import Model, Record
+from sglb.posterior import (
+    AnyPosterior,
+    ChainPosterior,
+    LeafDraws,
+    LongChains,
+    PosteriorPlan,
+    with_sampler,
+)
+from sglb.samplers import Langevin
+
+_PLAN = tuple(field.name for field in fields(PosteriorPlan))
+
+
+def pack_draws(drawn: AnyPosterior, model: Model, dumps: Callable[[Model], bytes]) -> Bytes:
+    """Return draws of a model as bytes; `dumps` stores a model."""
+    document = {"plan": asdict(drawn.plan)}
+    if isinstance(drawn, ChainPosterior):
+        draws = drawn.draws
+        return pack(
+            document | {"mirror": draws.mirror}, {"values": draws.values, "stages": draws.stages}
+        )
+    recipe = with_sampler(model.recipe, drawn.sampler, drawn.plan)
+    chains = Model(recipe, drawn.traces, None, Record(), (Record(),) * len(drawn.traces))
+    content = np.frombuffer(dumps(chains), dtype=np.uint8)
+    return pack(document, {"chains": content, "watched": drawn.watched})
+
+
+def unpack_draws(
+    name: str,
+    data: Bytes,
+    model: Model,
+    n_leaves: NDArray[np.int64],
+    loads: Callable[[bytes], Model],
+) -> AnyPosterior:
+    """Return draws of a model whose trees have so many leaves; `loads` reads a model."""
+    document, arrays = unpack(name, data)
+    plan = _plan_of(name, document.pop("plan", None))
+    if plan.kind == "paper":
+        require(name, not document, "its fields are others")
+        return _long_chains(name, plan, arrays, model, loads)
+    mirror, n_outputs = document.pop("mirror", None), len(model.recipe.offset)
+    require(name, not document, "its fields are others")
+    require(name, mirror is (plan.kind == "laplace"), "its mirror images do not fit its kind")
+    return ChainPosterior(_leaf_draws(name, plan, arrays, n_leaves, n_outputs), plan)
+
+
+def _plan_of(name: str, plan: Any) -> PosteriorPlan:
+    require(name, isinstance(plan, dict) and set(plan) == set(_PLAN), "its plan is another")
+    kind = plan["kind"]
+    is_kind = isinstance(kind, str) and kind in ("laplace", "full", "paper")
+    require(f"{name}.kind", is_kind, f"{kind!r} is no kind")
+    for field in ("n_draws", "n_steps", "seed"):
+        value = plan[field]
+        is_count = isinstance(value, int) and not isinstance(value, bool) and value >= 0
+        require(f"{name}.{field}", is_count, f"{value!r} is not a count")
+    numbers = {key: plan[key] for key in ("prior_variance", "temperature")}
+    numbers = positive_numbers(name, numbers, set(numbers))
+    require(name, all(map(math.isfinite, numbers.values())), "its numbers are not finite")
+    return PosteriorPlan(**plan)
+
+
+def _leaf_draws(
+    name: str, plan: PosteriorPlan, arrays: Arrays, n_leaves: NDArray[np.int64], n_outputs: int
+) -> LeafDraws:
+    require(name, set(arrays) == {"values", "stages"}, "its arrays are others")
+    values, stages, mirror = arrays["values"], arrays["stages"], plan.kind == "laplace"
+    n_values = plan.n_draws // 2 if mirror else plan.n_draws
+    expected = int(n_leaves.sum()), n_outputs, n_values
+    is_float = values.dtype == np.float32 and stages.dtype == np.float64
+    require(f"{name}.values", is_float and values.shape == expected, "it has another shape")
+    watched = stages.ndim == 4 and stages.shape[:2] == (2, n_outputs)
+    whole = watched and stages.shape[3] == plan.n_draws
+    require(f"{name}.stages", whole, "it has another shape")
+    is_finite = bool(np.isfinite(values).all() and np.isfinite(stages).all())
+    require(f"{name}.values", is_finite, "a value is not finite")
+    return LeafDraws(n_leaves, values, mirror, stages)
+
+
+def _long_chains(
+    name: str,
+    plan: PosteriorPlan,
+    arrays: Arrays,
+    model: Model,
+    loads: Callable[[bytes], Model],
+) -> LongChains:
+    require(name, set(arrays) == {"chains", "watched"}, "its arrays are others")
+    content, watched = arrays["chains"], arrays["watched"]
+    require(f"{name}.chains", content.dtype == np.uint8 and content.ndim == 1, "it is not bytes")
+    chains = loads(content.tobytes())
+    traces, sampler = chains.traces, chains.recipe.settings.sampler
+    n_features, n_outputs = model.recipe.bins.n_features, len(model.recipe.offset)
+    fits = chains.recipe.bins.n_features == n_features and len(chains.recipe.offset) == n_outputs
+    is_plain = chains.outcomes is None and chains.posterior is None
+    require(f"{name}.chains", fits and is_plain, "they are not chains of this model")
+    is_langevin = isinstance(sampler, Langevin) and sampler.temperature == plan.temperature
+    require(f"{name}.chains", is_langevin, "they have another sampler")
+    assert isinstance(sampler, Langevin)
+    same_length = all(len(trace) == plan.n_steps for trace in traces)
+    require(f"{name}.n_steps", same_length, f"the chains do not have {plan.n_steps} steps")
+    n_each, rest = divmod(plan.n_draws, len(traces))
+    in_second_half = 1 <= n_each <= plan.n_steps - plan.n_steps // 2 and not rest
+    require(f"{name}.n_draws", in_second_half, f"{plan.n_draws} are not states of these chains")
+    is_float = watched.dtype == np.float64 and watched.ndim == 4 and watched.shape[1] >= 4
+    whole = is_float and (watched.shape[0], watched.shape[2]) == (len(traces), n_outputs)
+    require(f"{name}.watched", whole, "it has another shape")
+    require(f"{name}.watched", bool(np.isfinite(watched).all()), "a value is not finite")
+    return LongChains(traces, sampler, plan, watched)

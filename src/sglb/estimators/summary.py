@@ -1,0 +1,219 @@
+"""Whether draws can be trusted, with advice where they cannot."""
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import f
+
+from sglb import diagnostics
+from sglb.posterior import AnyPosterior, ChainPosterior, LongChains, PosteriorPlan
+from sglb.posterior.frozen import BATCH
+
+Floats = NDArray[np.float64]
+
+# R-hat of a row is too large above LARGEST_RHAT, or where chance makes it so only RARELY. Draws of
+# a batch share their partitions, so that chance does so more often: up to 4 % of the rows of chains
+# that are long enough. More than MANY of them are a sign of short chains.
+LARGEST_RHAT, RARELY, MANY = 1.01, 0.01, 0.1
+# Change of the variance that chains which are long enough do not show.
+STILL = 0.1
+# Fewer draws, or effective draws as a share of the draws, are worth a word.
+FEW_DRAWS, FEW_EFFECTIVE = 50, 0.5
+
+
+@dataclass(frozen=True, repr=False)
+class PosteriorSummary:
+    """Whether draws can be trusted, measured at up to 500 training rows.
+
+    rhat          R-hat, one value a row and output. Of short chains the draws halfway are compared
+                  with those at the end: near 1 where the chains have forgotten their start. Of long
+                  chains (kind "paper") the second halves of the chains are compared
+    rhat_nested   of short chains: nested R-hat of batches of draws whose chains took their steps on
+                  the same trees, compared with the draws in a batch; above 1.03 by its definition.
+                  None with fewer than two batches
+    share_converged    share of the rows with an R-hat below 1.01, or below what is chance for so
+                  many draws
+    ess_bulk, ess_tail      effective draws a row, for the centre of its law and for both tails
+    knowledge     mean variance of the raw scores over draws
+    change        of that variance in the second half of short chains, relative: near 0 where they
+                  are long enough; more sensitive than R-hat, as it is over all rows. None of others
+    cost          Monte Carlo error of the mean of all draws, at most, in the unit of the loss
+    """
+
+    plan: PosteriorPlan
+    n_draws: int
+    rhat: Floats
+    share_converged: float
+    ess_bulk: Floats
+    ess_tail: Floats
+    knowledge: float
+    cost: float
+    rhat_nested: Floats | None = None
+    change: float | None = None
+    warnings: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        plan = self.plan
+        rows = [
+            ("kind", plan.kind),
+            ("draws", f"{self.n_draws}"),
+            ("steps of a chain", f"{plan.n_steps:,}"),
+            ("prior variance", f"{plan.prior_variance:g}"),
+            ("temperature", f"{plan.temperature:.4g}"),
+            ("variance of raw scores", f"{self.knowledge:.4g}"),
+            ("its change, second half", "" if self.change is None else f"{self.change:+.1%}"),
+            ("error of a mean", f"{self.cost:.2g} in the loss, at most"),
+            ("R-hat, median and 99 %", _quantiles(self.rhat)),
+            ("nested R-hat, the same", _quantiles(self.rhat_nested)),
+            ("effective draws, bulk", f"{np.nanmedian(self.ess_bulk):.0f} (median)"),
+            ("effective draws, tails", f"{np.nanmedian(self.ess_tail):.0f} (median)"),
+        ]
+        rows = [(name, value) for name, value in rows if value]
+        width = max(len(name) for name, _ in rows)
+        lines = [f"{name:<{width}}  {value}" for name, value in rows]
+        return "\n".join([*lines, *(f"warning: {text}" for text in self.warnings)])
+
+    __repr__ = __str__
+
+
+def _quantiles(values: Floats | None) -> str:
+    if values is None:
+        return ""
+    median, high = np.nanquantile(values, (0.5, 0.99))
+    return f"{median:.3f}, {high:.3f}"
+
+
+def summarise(posterior: AnyPosterior, curvature: float | None) -> PosteriorSummary:
+    """Summarise draws; `curvature` bounds the second derivative of the loss, None without bound.
+
+    The mean of n draws of variance v has a loss that is too large by at most curvature v / (2 n).
+    """
+    bend = 1.0 if curvature is None else 0.5 * curvature
+    if isinstance(posterior, LongChains):
+        return _of_long_chains(posterior, bend)
+    return _of_short_chains(posterior, bend)
+
+
+def _of_short_chains(posterior: ChainPosterior, bend: float) -> PosteriorSummary:
+    plan, stages = posterior.plan, posterior.draws.stages
+    _, n_outputs, n_rows, n_draws = stages.shape
+    draws = np.moveaxis(stages, 3, 1).reshape(2, n_draws, n_outputs * n_rows)
+    if posterior.draws.mirror:  # a draw and its mirror image are one draw to a test of a law
+        draws = draws[:, : n_draws // 2]
+    halfway, knowledge = (float(stage.var(axis=2).mean()) for stage in stages)
+    change = knowledge / halfway - 1.0 if halfway > 0.0 else 0.0
+    rhat = diagnostics.rhat(draws)
+    converged = _share_below(rhat, _rhat_by_chance(4, draws.shape[1] // 2))
+    nested, alike = _nested(draws[1])
+    warnings = []
+    if converged < 1.0 - MANY:
+        warnings.append(
+            f"R-hat is too large at {1.0 - converged:.1%} of the rows: the chains have not"
+            f" forgotten their start; use more than n_steps={plan.n_steps}"
+        )
+    if abs(change) > STILL:
+        warnings.append(
+            f"the variance of the draws changed by {change:.0%} in the second half of their"
+            f" chains; use more than n_steps={plan.n_steps}"
+        )
+    if alike > MANY:
+        warnings.append(
+            f"nested R-hat is too large at {alike:.1%} of the rows: draws of a batch of {BATCH} are"
+            f" alike; use more than n_steps={plan.n_steps}, or more draws"
+        )
+    return PosteriorSummary(
+        plan=plan,
+        n_draws=n_draws,
+        rhat=rhat,
+        share_converged=converged,
+        ess_bulk=diagnostics.ess_bulk(draws[1:]),
+        ess_tail=diagnostics.ess_tail(draws[1:]),
+        knowledge=knowledge,
+        cost=bend * knowledge / n_draws,
+        rhat_nested=nested,
+        change=change,
+        warnings=[*warnings, *_few_draws(n_draws)],
+    )
+
+
+def _nested(draws: Floats) -> tuple[Floats | None, float]:
+    """Return the nested R-hat of batches of draws (n_draws, n_rows), and the share too large."""
+    n_batches = len(draws) // BATCH
+    if n_batches < 2:
+        return None, 0.0
+    whole = draws[: n_batches * BATCH, None]
+    nested = diagnostics.rhat_nested(whole, np.repeat(np.arange(n_batches), BATCH))
+    # R-hat^2 is 1 + F / BATCH for a ratio F of mean squares, the larger of two such numbers.
+    degrees = n_batches - 1, n_batches * (BATCH - 1)
+    limit = math.sqrt(1.0 + f.ppf(1.0 - RARELY / 2.0, *degrees) / BATCH)
+    return nested, 1.0 - _share_below(nested, limit)
+
+
+def _of_long_chains(chains: LongChains, bend: float) -> PosteriorSummary:
+    plan, watched = chains.plan, chains.watched
+    states = watched.reshape(*watched.shape[:2], -1)
+    knowledge = float(states.reshape(-1, states.shape[2]).var(axis=0).mean())
+    rhat = diagnostics.rhat(states)
+    bulk, tail = diagnostics.ess_bulk(states), diagnostics.ess_tail(states)
+    # As far as chance goes if the draws were independent: then they are worth their number.
+    n_halves = 2 * len(states)
+    converged = _share_below(rhat, _rhat_by_chance(n_halves, plan.n_draws // n_halves))
+    effective = float(np.nanmedian(np.fmin(bulk, tail)))
+    reasons = []
+    if converged < 1.0 - MANY:
+        reasons.append(f"R-hat is too large at {1.0 - converged:.1%} of the rows")
+    if effective < FEW_EFFECTIVE * plan.n_draws:
+        reasons.append(f"the {plan.n_draws} draws are worth about {effective:.0f} independent ones")
+    warnings = _few_draws(plan.n_draws)
+    if reasons:
+        warnings.append(
+            f"{' and '.join(reasons)}: the chains have not mixed. They last"
+            f" {chains.n_relaxations:.2g} relaxation times, and {len(states)} chains need about one"
+            f" for each draw; use n_steps={_enough_steps(chains)} or more, a smaller"
+            " prior_variance, or kind='laplace', whose draws need not mix"
+        )
+    return PosteriorSummary(
+        plan=plan,
+        n_draws=plan.n_draws,
+        rhat=rhat,
+        share_converged=converged,
+        ess_bulk=np.fmin(bulk, plan.n_draws),
+        ess_tail=np.fmin(tail, plan.n_draws),
+        knowledge=knowledge,
+        cost=bend * knowledge / min(effective, plan.n_draws),
+        warnings=warnings,
+    )
+
+
+def _enough_steps(chains: LongChains) -> str:
+    """Return a number of steps that is likely to be enough, in two digits."""
+    plan = chains.plan
+    needed = max(plan.n_draws * plan.n_steps / chains.n_relaxations, 2.0 * plan.n_steps)
+    return f"{float(f'{needed:.1e}'):.0f}"
+
+
+def _rhat_by_chance(n_chains: int, n_draws: int) -> float:
+    """Return the limit of R-hat of chains of independent draws, 1.01 or more.
+
+    R-hat^2 is 1 + (F - 1) / n for a ratio F of mean squares of chains of n draws, and the larger of
+    two such numbers: one of ranks, one of their distances from the middle.
+    """
+    n = max(n_draws, 2)
+    ratio = f.ppf(1.0 - RARELY / 4.0, n_chains - 1, n_chains * (n - 1))
+    return max(LARGEST_RHAT, math.sqrt(1.0 + (ratio - 1.0) / n))
+
+
+def _share_below(values: Floats, limit: float) -> float:
+    """Return the share of rows that are not above a limit; draws that are all equal are not."""
+    return 1.0 - float((values > limit).mean())
+
+
+def _few_draws(n_draws: int) -> list[str]:
+    if n_draws >= FEW_DRAWS:
+        return []
+    return [
+        f"{n_draws} draws: an average over them is off by knowledge / {n_draws} in the loss; use"
+        " 100 or more"
+    ]

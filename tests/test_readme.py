@@ -1,18 +1,29 @@
-"""The Python of the README runs as it stands, from top to bottom."""
+"""The Python of the README and of the guides runs as it stands, from top to bottom."""
 
 import re
 from pathlib import Path
 
 import pytest
 
-README = Path(__file__).parent.parent / "README.md"
+REPOSITORY = Path(__file__).parent.parent
+
+
+def run_blocks(page):
+    """Run the Python blocks of a page; return the names they leave behind."""
+    blocks = re.findall(r"```python\n(.*?)```", (REPOSITORY / page).read_text(), flags=re.S)
+    assert len(blocks) >= 4
+    names = {"__name__": "page"}
+    for block in blocks:
+        exec(compile(block, page, "exec"), names)
+    return names
 
 
 def test_the_blocks_of_the_readme_run():
     pytest.importorskip("polars")
-    blocks = re.findall(r"```python\n(.*?)```", README.read_text(), flags=re.S)
-    assert len(blocks) >= 4
-    names = {"__name__": "readme"}
-    for block in blocks:
-        exec(compile(block, str(README), "exec"), names)
-    assert names["upper"].loss_.level == 0.9
+    assert run_blocks("README.md")["upper"].loss_.level == 0.9
+
+
+def test_the_blocks_of_the_guide_to_uncertainty_run():
+    names = run_blocks("docs/uncertainty.md")
+    assert names["draws"].shape == (100, 5000)
+    assert names["calibrated"].method == "scaled residuals"

@@ -182,6 +182,8 @@ def forged(post, change, change_arrays=lambda arrays: None):
         (lambda document, arrays: document["plan"].update(temperature="hot"), "draws.temperature"),
         (lambda document, arrays: document["plan"].pop("seed"), "draws"),
         (lambda document, arrays: document.update(more=1), "draws"),
+        (lambda document, arrays: document.pop("between_chains"), "draws.between_chains"),
+        (lambda document, arrays: document.update(between_chains=-1.0), "draws.between_chains"),
         (lambda document, arrays: arrays.update(values=arrays["values"][:-1]), "draws.values"),
         (lambda document, arrays: arrays.update(values=np.inf * arrays["values"]), "draws.values"),
     ],

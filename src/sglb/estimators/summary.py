@@ -43,6 +43,7 @@ class PosteriorSummary:
     knowledge     mean variance of the raw scores over draws
     change        of that variance in the second half of short chains, relative: near 0 where they
                   are long enough; more sensitive than R-hat, as it is over all rows. None of others
+    between_chains     variance of the raw scores over the chains of the model, None of one chain
     cost          Monte Carlo error of the mean of all draws, at most, in the unit of the loss
     """
 
@@ -56,10 +57,11 @@ class PosteriorSummary:
     cost: float
     rhat_nested: Floats | None = None
     change: float | None = None
+    between_chains: float | None = None
     warnings: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
-        plan = self.plan
+        plan, between = self.plan, self.between_chains
         rows = [
             ("kind", plan.kind),
             ("draws", f"{self.n_draws}"),
@@ -68,6 +70,7 @@ class PosteriorSummary:
             ("temperature", f"{plan.temperature:.4g}"),
             ("variance of raw scores", f"{self.knowledge:.4g}"),
             ("its change, second half", "" if self.change is None else f"{self.change:+.1%}"),
+            ("variance between chains", "" if between is None else f"{between:.4g}"),
             ("error of a mean", f"{self.cost:.2g} in the loss, at most"),
             ("R-hat, median and 99 %", _quantiles(self.rhat)),
             ("nested R-hat, the same", _quantiles(self.rhat_nested)),
@@ -135,6 +138,12 @@ def _of_short_chains(posterior: ChainPosterior, bend: float) -> PosteriorSummary
             f"nested R-hat is too large at {alike:.1%} of the rows: draws of a batch of {BATCH} are"
             f" alike; use more than n_steps={plan.n_steps}, or more draws"
         )
+    between = posterior.between_chains
+    if between is not None and between > knowledge:
+        warnings.append(
+            f"the chains of the model differ more ({between:.2g}) than the draws do: another noise"
+            " would have led to another model; use a larger prior_variance, or more n_chains"
+        )
     return PosteriorSummary(
         plan=plan,
         n_draws=n_draws,
@@ -146,6 +155,7 @@ def _of_short_chains(posterior: ChainPosterior, bend: float) -> PosteriorSummary
         cost=bend * knowledge / n_draws,
         rhat_nested=nested,
         change=change,
+        between_chains=between,
         warnings=[*warnings, *_few_draws(n_draws)],
     )
 

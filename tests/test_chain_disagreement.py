@@ -9,7 +9,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_iris
 
 import sglb
-from sglb import SGLBClassifier, diagnostics
+from sglb import SGLBClassifier, SGLBRegressor, diagnostics
 from sglb.estimators.summary import summarise
 
 TWO = load_breast_cancer(return_X_y=True)
@@ -96,6 +96,11 @@ def test_equal_chains_are_worth_a_warning(options):
         model = SGLBClassifier(n_chains=2, random_strength=0.0, **options, **FAST).fit(*TWO)
     assert caught[0].filename == __file__
     assert np.ptp(model.predict_raw_chains(TWO[0]), axis=0).max() == 0.0
+
+
+def test_equal_chains_that_had_nothing_to_learn_are_not():
+    model = SGLBRegressor(n_chains=2, sampler="plain", **FAST).fit(TWO[0], np.ones(569))
+    assert (model.predict(TWO[0]) == 1.0).all()
 
 
 @pytest.mark.parametrize(

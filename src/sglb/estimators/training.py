@@ -32,9 +32,13 @@ from sglb.training_set import TrainingSet
 
 
 def warn_if_equal(traces: Sequence[Trace], stacklevel: int) -> None:
-    """Warn if several chains are the same one."""
+    """Warn if several chains are the same one, unless there was nothing to learn."""
     first = traces[0].values
-    if len(traces) > 1 and all(np.array_equal(first, other.values) for other in traces[1:]):
+    if (
+        len(traces) > 1
+        and first.any()
+        and all(np.array_equal(first, other.values) for other in traces[1:])
+    ):
         warnings.warn(
             f"the chains are equal, because nothing in them is random: {len(traces)} of them are no"
             " better than one. Use sampler='langevin' at a temperature above 0, sampler="

@@ -113,6 +113,17 @@ def test_the_model_keeps_error_bars_of_its_own(tmp_path):
     assert archive.dumps(other._model) == archive.dumps(model._model)
 
 
+@pytest.mark.parametrize("kind", ["laplace", "paper"])
+def test_another_fit_of_the_estimator_leaves_its_posterior_alone(kind):
+    X, y = TWO
+    model = SGLBClassifier(**FAST).fit(X, y)
+    post = model.posterior(X, y, kind=kind, n_draws=8, n_steps=20, prior_variance=0.3)
+    expected = post.predict(X)
+    model.fit(X[:, ::-1], 1 - y)
+    assert (post.predict(X) == expected).all()
+    assert ((post.model.predict(X) == y).mean()) > 0.9
+
+
 def test_a_model_of_another_library_is_not_ours_to_store(tmp_path):
     forest = RandomForestRegressor(5, max_depth=3, random_state=0).fit(*NUMBERS)
     post = sglb.posterior_of(forest, *NUMBERS, n_draws=4, temperature=3000.0)
@@ -182,6 +193,8 @@ def forged(post, change, change_arrays=lambda arrays: None):
         (lambda document, arrays: document["plan"].update(temperature="hot"), "draws.temperature"),
         (lambda document, arrays: document["plan"].pop("seed"), "draws"),
         (lambda document, arrays: document.update(more=1), "draws"),
+        (lambda document, arrays: document.pop("between_chains"), "draws.between_chains"),
+        (lambda document, arrays: document.update(between_chains=-1.0), "draws.between_chains"),
         (lambda document, arrays: arrays.update(values=arrays["values"][:-1]), "draws.values"),
         (lambda document, arrays: arrays.update(values=np.inf * arrays["values"]), "draws.values"),
     ],

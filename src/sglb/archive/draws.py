@@ -25,12 +25,13 @@ _PLAN = tuple(field.name for field in fields(PosteriorPlan))
 
 def pack_draws(drawn: AnyPosterior, model: Model, dumps: Callable[[Model], bytes]) -> Bytes:
     """Return draws of a model as bytes; `dumps` stores a model."""
-    document = {"plan": asdict(drawn.plan)}
+    document: dict[str, Any] = {"plan": asdict(drawn.plan)}
     if isinstance(drawn, ChainPosterior):
         draws = drawn.draws
-        return pack(
-            document | {"mirror": draws.mirror}, {"values": draws.values, "stages": draws.stages}
-        )
+        document["mirror"] = draws.mirror
+        if drawn.between_chains is not None:
+            document["between_chains"] = drawn.between_chains
+        return pack(document, {"values": draws.values, "stages": draws.stages})
     recipe = with_sampler(model.recipe, drawn.sampler, drawn.plan)
     chains = Model(recipe, drawn.traces, None, Record(), (Record(),) * len(drawn.traces))
     content = np.frombuffer(dumps(chains), dtype=np.uint8)
@@ -51,9 +52,13 @@ def unpack_draws(
         require(name, not document, "its fields are others")
         return _long_chains(name, plan, arrays, model, loads)
     mirror, n_outputs = document.pop("mirror", None), len(model.recipe.offset)
+    between = document.pop("between_chains", None)
     require(name, not document, "its fields are others")
     require(name, mirror is (plan.kind == "laplace"), "its mirror images do not fit its kind")
-    return ChainPosterior(_leaf_draws(name, plan, arrays, n_leaves, n_outputs), plan)
+    is_variance = isinstance(between, float) and math.isfinite(between) and between >= 0.0
+    fits = is_variance if len(model.traces) > 1 else between is None
+    require(f"{name}.between_chains", fits, f"{between!r} is not a variance of chains")
+    return ChainPosterior(_leaf_draws(name, plan, arrays, n_leaves, n_outputs), plan, between)
 
 
 def _plan_of(name: str, plan: Any) -> PosteriorPlan:

@@ -214,8 +214,12 @@ class ChainEstimator(FittedChain):
             steps_of(kind, n_steps),
             chain_seed(model.recipe.settings.seed),
         )
-        source = ChainSource(self, fitted=plan.kind == "laplace")
+        source = ChainSource(self._twin(), fitted=plan.kind == "laplace")
         return Posterior(source, draw_for_plan(model, columns, target, plan, threads))
+
+    def _twin(self) -> Self:
+        """Return another estimator of the same model, which the next fit does not change."""
+        return type(self)(**self.get_params(deep=False))._adopt(self._fitted())
 
     def _own_posterior(self) -> Posterior:
         """Return the posterior that fit has drawn."""

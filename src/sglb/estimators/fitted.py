@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from sglb import archive
+from sglb.diagnostics import LEAST_DRAWS, rhat
 from sglb.frame import Features, read_features
 from sglb.losses import UserLoss
 from sglb.losses.links import IDENTITY, Link
@@ -126,6 +127,33 @@ class FittedChain(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no
             return tuple(user_shape(raw) for raw in finals.predict(values, threads))
 
         return np.stack(self._compute(X, raw_scores))
+
+    def chain_rhat(self, X: Any, n_states: int = 50) -> Floats:
+        """Return R-hat of the raw scores over the chains, (n_rows,) or (n_rows, n_outputs).
+
+        Chains are compared by up to `n_states` states of the second half of each, and halves of
+        that with one another: near 1 where chains differ by no more than their own states do, which
+        samples of a law must. Chains that are trained to an optimum have no law; there a large
+        value says that the mean of several chains is another model than each of them. NaN where all
+        scores are equal.
+        """
+        check_parameters({"n_states": n_states})
+        traces = self._fitted().traces
+        numbers = [virtual_states(len(trace), n_states).tolist() for trace in traces]
+        n_each = min(len(steps) for steps in numbers)
+        if n_each < LEAST_DRAWS:
+            raise ValueError(
+                f"R-hat needs {LEAST_DRAWS} states of each chain, and one has {n_each} in its"
+                " second half: use more n_states, or longer chains"
+            )
+        states = States.of(traces, [steps[-n_each:] for steps in numbers])
+
+        def rhat_of(values: Array, threads: int) -> tuple[Floats, ...]:
+            raw = states.predict(values, threads)
+            found = rhat(raw.reshape(len(traces), n_each, -1))
+            return (user_shape(found.reshape(raw.shape[1:])),)
+
+        return self._compute(X, rhat_of)[0]
 
     def _predictions(self, X: Any) -> Floats:
         """Return predictions of rows, in one go where the core has the link."""

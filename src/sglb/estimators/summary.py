@@ -17,6 +17,9 @@ Floats = NDArray[np.float64]
 # a batch share their partitions, so that chance does so more often: up to 4 % of the rows of chains
 # that are long enough. More than MANY of them are a sign of short chains.
 LARGEST_RHAT, RARELY, MANY = 1.01, 0.01, 0.1
+# Nested R-hat of batches of sixteen draws whose batch is worth five of them: the variance between
+# batches is R-hat^2 - 1 = .21 of that inside, a fifth, and would be a sixteenth.
+LARGEST_NESTED = 1.1
 # Change of the variance that chains which are long enough do not show.
 STILL = 0.1
 # Fewer draws, or effective draws as a share of the draws, are worth a word.
@@ -31,14 +34,16 @@ class PosteriorSummary:
                   with those at the end: near 1 where the chains have forgotten their start. Of long
                   chains (kind "paper") the second halves of the chains are compared
     rhat_nested   of short chains: nested R-hat of batches of draws whose chains took their steps on
-                  the same trees, compared with the draws in a batch; above 1.03 by its definition.
-                  None with fewer than two batches
+                  the same trees, compared with the draws in a batch: near 1.03 where they might
+                  all have taken other steps. None with fewer than two batches
     share_converged    share of the rows with an R-hat below 1.01, or below what is chance for so
                   many draws
-    ess_bulk, ess_tail      effective draws a row, for the centre of its law and for both tails
+    ess_bulk, ess_tail      effective draws a row, for the centre of its law and for both tails; a
+                  draw and its mirror image (kind "laplace") count once
     knowledge     mean variance of the raw scores over draws
     change        of that variance in the second half of short chains, relative: near 0 where they
                   are long enough; more sensitive than R-hat, as it is over all rows. None of others
+    between_chains     variance of the raw scores over the chains of the model, None of one chain
     cost          Monte Carlo error of the mean of all draws, at most, in the unit of the loss
     """
 
@@ -52,10 +57,11 @@ class PosteriorSummary:
     cost: float
     rhat_nested: Floats | None = None
     change: float | None = None
+    between_chains: float | None = None
     warnings: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
-        plan = self.plan
+        plan, between = self.plan, self.between_chains
         rows = [
             ("kind", plan.kind),
             ("draws", f"{self.n_draws}"),
@@ -64,11 +70,12 @@ class PosteriorSummary:
             ("temperature", f"{plan.temperature:.4g}"),
             ("variance of raw scores", f"{self.knowledge:.4g}"),
             ("its change, second half", "" if self.change is None else f"{self.change:+.1%}"),
+            ("variance between chains", "" if between is None else f"{between:.4g}"),
             ("error of a mean", f"{self.cost:.2g} in the loss, at most"),
             ("R-hat, median and 99 %", _quantiles(self.rhat)),
             ("nested R-hat, the same", _quantiles(self.rhat_nested)),
-            ("effective draws, bulk", f"{np.nanmedian(self.ess_bulk):.0f} (median)"),
-            ("effective draws, tails", f"{np.nanmedian(self.ess_tail):.0f} (median)"),
+            ("effective draws, bulk", f"{_quantile(self.ess_bulk, 0.5):.0f} (median)"),
+            ("effective draws, tails", f"{_quantile(self.ess_tail, 0.5):.0f} (median)"),
         ]
         rows = [(name, value) for name, value in rows if value]
         width = max(len(name) for name, _ in rows)
@@ -81,8 +88,13 @@ class PosteriorSummary:
 def _quantiles(values: Floats | None) -> str:
     if values is None:
         return ""
-    median, high = np.nanquantile(values, (0.5, 0.99))
-    return f"{median:.3f}, {high:.3f}"
+    return f"{_quantile(values, 0.5):.3f}, {_quantile(values, 0.99):.3f}"
+
+
+def _quantile(values: Floats, level: float) -> float:
+    """Return a quantile over the rows that can be judged, NaN where draws are equal everywhere."""
+    known = values[~np.isnan(values)]
+    return float(np.quantile(known, level)) if len(known) else math.nan
 
 
 def summarise(posterior: AnyPosterior, curvature: float | None) -> PosteriorSummary:
@@ -102,6 +114,9 @@ def _of_short_chains(posterior: ChainPosterior, bend: float) -> PosteriorSummary
     draws = np.moveaxis(stages, 3, 1).reshape(2, n_draws, n_outputs * n_rows)
     if posterior.draws.mirror:  # a draw and its mirror image are one draw to a test of a law
         draws = draws[:, : n_draws // 2]
+    if draws.shape[1] < diagnostics.LEAST_DRAWS:
+        least = diagnostics.LEAST_DRAWS * n_draws // draws.shape[1]
+        raise ValueError(f"{n_draws} draws tell nothing about themselves; use {least} or more")
     halfway, knowledge = (float(stage.var(axis=2).mean()) for stage in stages)
     change = knowledge / halfway - 1.0 if halfway > 0.0 else 0.0
     rhat = diagnostics.rhat(draws)
@@ -123,6 +138,12 @@ def _of_short_chains(posterior: ChainPosterior, bend: float) -> PosteriorSummary
             f"nested R-hat is too large at {alike:.1%} of the rows: draws of a batch of {BATCH} are"
             f" alike; use more than n_steps={plan.n_steps}, or more draws"
         )
+    between = posterior.between_chains
+    if between is not None and between > knowledge:
+        warnings.append(
+            f"the chains of the model differ more ({between:.2g}) than the draws do: another noise"
+            " would have led to another model; use a larger prior_variance, or more n_chains"
+        )
     return PosteriorSummary(
         plan=plan,
         n_draws=n_draws,
@@ -134,6 +155,7 @@ def _of_short_chains(posterior: ChainPosterior, bend: float) -> PosteriorSummary
         cost=bend * knowledge / n_draws,
         rhat_nested=nested,
         change=change,
+        between_chains=between,
         warnings=[*warnings, *_few_draws(n_draws)],
     )
 
@@ -147,8 +169,8 @@ def _nested(draws: Floats) -> tuple[Floats | None, float]:
     nested = diagnostics.rhat_nested(whole, np.repeat(np.arange(n_batches), BATCH))
     # R-hat^2 is 1 + F / BATCH for a ratio F of mean squares, the larger of two such numbers.
     degrees = n_batches - 1, n_batches * (BATCH - 1)
-    limit = math.sqrt(1.0 + f.ppf(1.0 - RARELY / 2.0, *degrees) / BATCH)
-    return nested, 1.0 - _share_below(nested, limit)
+    by_chance = math.sqrt(1.0 + f.ppf(1.0 - RARELY / 2.0, *degrees) / BATCH)
+    return nested, 1.0 - _share_below(nested, max(LARGEST_NESTED, by_chance))
 
 
 def _of_long_chains(chains: LongChains, bend: float) -> PosteriorSummary:
@@ -160,7 +182,7 @@ def _of_long_chains(chains: LongChains, bend: float) -> PosteriorSummary:
     # As far as chance goes if the draws were independent: then they are worth their number.
     n_halves = 2 * len(states)
     converged = _share_below(rhat, _rhat_by_chance(n_halves, plan.n_draws // n_halves))
-    effective = float(np.nanmedian(np.fmin(bulk, tail)))
+    effective = _quantile(np.fmin(bulk, tail), 0.5)
     reasons = []
     if converged < 1.0 - MANY:
         reasons.append(f"R-hat is too large at {1.0 - converged:.1%} of the rows")
@@ -182,7 +204,7 @@ def _of_long_chains(chains: LongChains, bend: float) -> PosteriorSummary:
         ess_bulk=np.fmin(bulk, plan.n_draws),
         ess_tail=np.fmin(tail, plan.n_draws),
         knowledge=knowledge,
-        cost=bend * knowledge / min(effective, plan.n_draws),
+        cost=bend * knowledge / min(plan.n_draws, effective),
         warnings=warnings,
     )
 

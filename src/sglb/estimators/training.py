@@ -1,9 +1,12 @@
 """From a recipe and its rows to a model: how many steps, the chains, and what looks on."""
 
+import warnings
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import NamedTuple
+
+import numpy as np
 
 from sglb.boosting import boost
 from sglb.callbacks import (
@@ -26,6 +29,23 @@ from sglb.recipe import Recipe
 from sglb.samplers import Annealed
 from sglb.trace import Trace
 from sglb.training_set import TrainingSet
+
+
+def warn_if_equal(traces: Sequence[Trace], stacklevel: int) -> None:
+    """Warn if several chains are the same one, unless there was nothing to learn."""
+    first = traces[0].values
+    if (
+        len(traces) > 1
+        and first.any()
+        and all(np.array_equal(first, other.values) for other in traces[1:])
+    ):
+        warnings.warn(
+            f"the chains are equal, because nothing in them is random: {len(traces)} of them are no"
+            " better than one. Use sampler='langevin' at a temperature above 0, sampler="
+            "'stochastic' with subsample below 1, structure_sample below 1.0, or n_chains=1",
+            UserWarning,
+            stacklevel=stacklevel + 1,
+        )
 
 
 class Scoring(NamedTuple):
@@ -66,6 +86,7 @@ class Training:
         if callbacks:
             own[0].append(Parameters(self._resolved(chains[0])))
         traces = self._boost(chains, n_steps, own, callbacks, at_once)
+        warn_if_equal(traces, stacklevel=3)
         chain_records = [
             Record(*history.best(), history.result) if history.sets else Record()
             for history in histories

@@ -62,10 +62,14 @@ class PosteriorPlan:
 
 @dataclass(frozen=True)
 class ChainPosterior:
-    """Draws, and the plan with all its numbers."""
+    """Draws, and the plan with all its numbers.
+
+    `between_chains` is the variance of raw scores over the chains of the model, None of one chain.
+    """
 
     draws: LeafDraws
     plan: PosteriorPlan
+    between_chains: float | None = None
 
     @property
     def n_draws(self) -> int:
@@ -87,7 +91,8 @@ def draw_for_chains(
     """
     partitions = TreePartitions(join(traces), columns, n_threads)
     raw = centre_of(traces, columns, n_threads)
-    return draw_for_trees(loss, partitions, raw, traces[0].offset, target, plan, n_threads)
+    drawn = draw_for_trees(loss, partitions, raw, traces[0].offset, target, plan, n_threads)
+    return replace(drawn, between_chains=_variance_between(traces, columns, n_threads))
 
 
 def draw_for_trees(
@@ -120,6 +125,17 @@ def draw_for_trees(
 def centre_of(traces: Sequence[Trace], columns: NDArray[np.uint8], n_threads: int) -> Floats:
     """Return the raw scores of the mean of the chains' last states, (n_outputs, n_rows)."""
     return mean_raw([trace.replay(columns, n_threads) for trace in traces])
+
+
+def _variance_between(
+    traces: Sequence[Trace], columns: NDArray[np.uint8], n_threads: int
+) -> float | None:
+    """Return the variance of the raw scores of watched rows over chains, None of one chain."""
+    if len(traces) == 1:
+        return None
+    rows = np.ascontiguousarray(columns[:, _watched_rows(columns.shape[1])])
+    raws = np.array([trace.replay(rows, n_threads)[0] for trace in traces])
+    return float(raws.var(axis=0, ddof=1).mean())
 
 
 def _draw(

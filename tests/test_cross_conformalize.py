@@ -11,6 +11,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from scipy.sparse import csr_array
 
 from sglb import SGLBClassifier, SGLBRegressor
 from sglb.conformal import CrossConformalClasses
@@ -205,6 +206,10 @@ def test_what_cannot_be_divided_into_folds_says_why():
         SGLBRegressor().cross_conformalize(X[:4], y[:4])
     with pytest.raises(ValueError, match="X has 800 rows but y has 3"):
         SGLBRegressor().cross_conformalize(X, y[:3])
+    with pytest.raises(TypeError, match=r"[Ss]parse"):
+        SGLBRegressor().cross_conformalize(csr_array(X), y)
+    with pytest.raises(ValueError, match="Expected 2D array, got scalar array"):
+        SGLBRegressor().cross_conformalize(None, y)
     with pytest.raises(ValueError, match="early_stopping_rounds=5 needs an evaluation set, which"):
         SGLBRegressor(early_stopping_rounds=5).cross_conformalize(X, y)
     with pytest.raises(ValueError, match=r"quantile=\(0.1, 0.9\) are 2; with calibration rows"):

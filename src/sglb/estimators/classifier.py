@@ -60,7 +60,8 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
         Few levels are split one against the others, many become means of the target
         (docs/categories.md).
     class_weight : None, "balanced", or a dict from label to weight. What counts is their ratio:
-        they are divided by their mean over the rows, then multiplied with sample_weight.
+        they are divided by their mean over the rows, then multiplied with sample_weight. Then
+        probabilities are not frequencies of the rows; those of `cross_calibrate(X, y)` are.
     n_chains : chains that differ in their noise alone; the model is the mean of their raw scores
         (of logits, not of probabilities). Training and prediction take as many times as long, but
         chains run side by side in the threads. Early stopping ends each chain by itself. The first
@@ -256,6 +257,9 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
         loss of the calibration rows is lowest (Platt scaling; of several classes temperature
         scaling). Training rows do harm: the model is right on them too often, and would become more
         sure of itself. `cross_calibrate` is the way to use them.
+
+        Default models hardly need it, and a thousand rows may then do a little harm. It helps after
+        class_weight, after more trees than are best, and for losses other than the log loss.
         """
         return CalibratedClassifier(self).fit(X, y, sample_weight)
 

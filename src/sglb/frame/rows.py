@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import check_array
 
 from sglb.frame.dataframes import as_frame
 
@@ -13,8 +14,9 @@ class Table:
 
     def __init__(self, X: Any) -> None:
         self._frame = as_frame(X)
-        is_rows = self._frame is not None or isinstance(X, np.ndarray | list | tuple)
-        self._rows = X if is_rows else np.asarray(X)
+        self._rows = X
+        if self._frame is None and not isinstance(X, np.ndarray | list | tuple):
+            self._rows = check_array(X, dtype=None, ensure_all_finite=False, input_name="X")
 
     def __len__(self) -> int:
         return len(self._rows if self._frame is None else self._frame)

@@ -30,11 +30,11 @@ STRIDE = 25
 # Rows of equal codes are copies of a row if there are at least this many different codes, and at
 # most this share of the codes with several rows has different targets.
 FEW_CELLS, CHANCE = 100, 0.1
-# Share of the rows that are redundant (their codes occurred before) from which copies were made
-# by a resampling of the table: they say nothing of new rows. A bootstrap sample has 37 %, a doubled
-# table 50 %, two classes of which the smaller one, less than a third, was repeated up to the size
-# of the other at least a quarter. Below that, rows are taken to repeat by nature (15 % of UCI's red
-# wines), and new rows repeat training rows just as often as rows of one fold those of the others.
+# Share of redundant rows, whose codes another row has already, from which a table was resampled:
+# its copies say nothing of new rows. A bootstrap sample has 37 %, a doubled table 50 %, and two
+# classes of which the smaller one, less than a third, was repeated up to the size of the other have
+# more than 25 %. Below that, rows are taken to repeat by nature (15 % of UCI's red wines), and a
+# new row repeats a training row as often as a held-out row does.
 RESAMPLED = 0.25
 
 
@@ -57,7 +57,7 @@ def assign_folds(rows: TrainingSet, seed: int) -> NDArray[np.intp]:
     if repeated.any() and (len(count) < FEW_CELLS or differs[repeated].mean() > CHANCE):
         first, cell = np.arange(n_rows), np.arange(n_rows)
     elif n_rows - len(count) < RESAMPLED * n_rows:
-        first = np.lexsort((y, cell))  # of the rows, whatever their order
+        first = np.lexsort((y, cell))  # whatever the order of the rows is
         cell = np.empty(n_rows, dtype=np.intp)
         cell[first] = np.arange(n_rows)
     words = np.empty((len(first), 4), dtype=np.uint32)

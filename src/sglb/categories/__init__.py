@@ -13,10 +13,12 @@ and over all training rows for any other row.
 from sglb.categories.combinations import choose_combinations
 from sglb.categories.encoder import Encoder, Part
 from sglb.categories.encoding import Encoding
+from sglb.categories.training_codes import training_codes
 
 __all__ = [
     "Encoder",
     "Encoding",
     "Part",
     "choose_combinations",
+    "training_codes",
 ]

@@ -123,11 +123,7 @@ class ChainEstimator(FittedChain):
         )
         weight = read_weight(sample_weight, features)
         warn_of_repeats(weight)
-        target = self._read_target(y, weight)
-        if not target.weight.all():
-            kept = target.weight > 0.0
-            features, target = features.take(kept), target.take(kept)
-        return LabelledRows(features, target)
+        return LabelledRows(features, self._read_target(y, weight)).with_weight()
 
     def _read_target(self, y: Any, weight: Floats, training: Target | None = None) -> Target:
         """Read a target, that of training or of rows to score beside a training target."""
@@ -191,10 +187,8 @@ class ChainEstimator(FittedChain):
                 "this model was read from a file, which does not hold a loss of your own, so that"
                 " there is no posterior; pickle keeps it"
             )
-        columns, threads = self._codes(X)
-        known = Target.of([], classes=model.recipe.classes) if len(model.recipe.classes) else None
-        weight = read_weight(sample_weight, range(columns.shape[1]))
-        target = self._read_target(y, weight, known)
+        rows, threads = self._read_known_rows(X, y, sample_weight), n_threads(self.n_jobs)
+        columns = model.recipe.encode_training(rows.features, rows.target, threads)
         if temperature == "auto":
             temperature = 1.0
             if loss.task == "regression":
@@ -208,8 +202,16 @@ class ChainEstimator(FittedChain):
             chain_seed(model.recipe.settings.seed),
         )
         source = ChainSource(self, fitted=plan.kind == "laplace")
-        draws = draw_for_chains(loss, model.traces, columns, target, plan, threads)
+        draws = draw_for_chains(loss, model.traces, columns, rows.target, plan, threads)
         return Posterior(source, draws)
+
+    def _read_known_rows(self, X: Any, y: Any, sample_weight: Any) -> LabelledRows:
+        """Read the training rows of the fitted model once more."""
+        classes = self._fitted().recipe.classes
+        features = self._read(X, n_threads(self.n_jobs))
+        weight = read_weight(sample_weight, features)
+        known = Target.of([], classes=classes) if len(classes) else None
+        return LabelledRows(features, self._read_target(y, weight, known)).with_weight()
 
     def _own_posterior(self) -> Posterior:
         """Return the posterior that fit has drawn."""

@@ -17,13 +17,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sglb import sums
-from sglb.elementary import log
 from sglb.losses import Loss
 from sglb.losses.blocks import sample_rows
 from sglb.losses.shapes import user_shape
 from sglb.posterior.drawing import DrawPlan, draw_posterior
 from sglb.posterior.energies import Energy, LossEnergy, QuadraticEnergy
+from sglb.posterior.harmless import largest_harmless
 from sglb.posterior.leaf_draws import LeafDraws
 from sglb.posterior.partitions import Partitions, TreePartitions
 from sglb.target import Target
@@ -32,15 +31,10 @@ from sglb.trace import Trace, join, mean_raw
 Floats = NDArray[np.float64]
 Kind = Literal["laplace", "full"]
 
-# Prior variances that "auto" chooses from, and what the mean probability of the draws may cost, in
-# shares of the loss. The cost is measured at training rows; that of other rows, whose draws differ
-# more, is 3 to 5 times as large, so that this stands for .1 %.
-PRIOR_VARIANCES = (3.0, 1.0, 0.3, 0.1, 0.03, 0.01)
-LARGEST_COST = 2.5e-4
 # So small that standard deviations are 0 beside any y, and their squares are not.
 LEAST_TEMPERATURE = 1e-200
-# Draws that the cost of a prior variance is measured with.
-TRIAL_DRAWS = 32
+# Draws that a prior variance is tried with.
+TRIAL_DRAWS = 64
 # Training rows at which draws are watched: enough to see a share of 1 % of the rows.
 WATCHED_ROWS = 500
 
@@ -99,14 +93,14 @@ def draw_for_trees(
     `offset` (n_outputs,) its start, which only "full" begins at.
     """
     energy: Energy
+    variance = 1.0
     if plan.kind == "laplace":
-        energy = QuadraticEnergy.at(loss, target, raw)
+        energy = quadratic = QuadraticEnergy.at(loss, target, raw)
+        if plan.prior_variance is None and loss.task != "regression":
+            variance = _automatic_variance(loss, quadratic, partitions, raw, plan, n_threads)
     else:
         energy = LossEnergy(loss, target, offset)
     if plan.prior_variance is None:
-        variance = 1.0
-        if plan.kind == "laplace" and loss.task != "regression":
-            variance = _largest_harmless(loss, energy, partitions, raw, plan, n_threads)
         plan = replace(plan, prior_variance=variance)
     return ChainPosterior(_draw(energy, partitions, plan, plan.n_draws, n_threads), plan)
 
@@ -136,46 +130,24 @@ def _watched_rows(n_rows: int) -> NDArray[np.intp]:
     return np.unique(np.linspace(0, n_rows - 1, WATCHED_ROWS).astype(np.intp))
 
 
-def _largest_harmless(
+def _automatic_variance(
     loss: Loss,
-    energy: Energy,
+    energy: QuadraticEnergy,
     partitions: Partitions,
     raw: Floats,
     plan: PosteriorPlan,
     n_threads: int,
 ) -> float:
-    """Return the largest prior variance whose mean probabilities are close to the model's own.
+    """Return the largest prior variance that does not harm the predictions of classes."""
+    rows = _watched_rows(energy.n_rows)
+    trial = replace(plan, n_steps=max(1, plan.n_steps // 2))
 
-    If the model's probabilities p are right, predicting the mean m of the draws costs KL(p, m) a
-    row. That is compared with the entropy of p, the model's loss in that case.
-    """
-    probability = _probabilities(loss, raw)
-    entropy = sums.mean(-(probability * log(np.maximum(probability, 1e-300))).sum(axis=-1))
-    centre = raw[:, _watched_rows(energy.n_rows)]
-    p = _probabilities(loss, centre)
-    for variance in PRIOR_VARIANCES:
-        trial = replace(plan, prior_variance=variance, n_steps=max(1, plan.n_steps // 2))
-        draws = _draw(energy, partitions, trial, TRIAL_DRAWS, n_threads).stages[1]
-        several = np.array(
-            [_probabilities(loss, centre + draws[:, :, m]) for m in range(TRIAL_DRAWS)]
-        )
-        # Draws come with their mirror images, which take away what is odd in them.
-        pairs = 0.5 * (several[: TRIAL_DRAWS // 2] + several[TRIAL_DRAWS // 2 :])
-        mean = pairs.mean(axis=0)
-        # A mean of M pairs has an error of variance v / M, which adds v / (2 M p) to KL.
-        error = pairs.var(axis=0, ddof=1) / len(pairs) / np.maximum(p, 1e-12)
-        cost = (p * log(np.maximum(p, 1e-300) / np.maximum(mean, 1e-300))).sum(axis=-1)
-        if sums.mean(cost - 0.5 * error.sum(axis=-1)) <= LARGEST_COST * entropy:
-            return variance
-    return PRIOR_VARIANCES[-1]
+    def draw(variance: float) -> Floats:
+        chosen = replace(trial, prior_variance=variance)
+        last: Floats = _draw(energy, partitions, chosen, TRIAL_DRAWS, n_threads).stages[1]
+        return last
 
-
-def _probabilities(loss: Loss, raw: Floats) -> Floats:
-    """Return the probabilities of all classes at raw scores (n_outputs, n_rows)."""
-    probability = loss.link(user_shape(raw))
-    if probability.ndim == 1:
-        probability = np.stack([1.0 - probability, probability], axis=-1)
-    return probability
+    return largest_harmless(loss, raw[:, rows], energy.row_curvature(rows), draw)
 
 
 def noise_temperature(loss: Loss, target: Target, raw: Floats) -> float:

@@ -55,7 +55,7 @@ def exact_share(raw, variance):
     nodes, weights = np.polynomial.hermite_e.hermegauss(60)
     weights /= weights.sum()
     mean = expit(raw[:, None] + np.sqrt(variance) * nodes) @ weights
-    p, q = expit(raw), expit(raw.mean() + CAUTION * (raw - raw.mean()))
+    p, q = expit(raw), expit(CAUTION * raw)
     cost = q * np.log(p / mean) + (1.0 - q) * np.log((1.0 - p) / (1.0 - mean))
     least = -q * np.log(q) - (1.0 - q) * np.log1p(-q)
     return cost.mean() / least.mean()

@@ -8,6 +8,7 @@ from sglb import SGLBClassifier, SGLBRegressor, archive
 from sglb.categories import training_codes
 from sglb.frame import Features
 from sglb.labels import label_objects
+from sglb.posterior import TreePartitions
 from sglb.prepare import LabelledRows, encode_rows
 from sglb.target import Target
 
@@ -120,6 +121,29 @@ def test_a_fit_with_uncertainty_has_the_draws_of_the_posterior_of_its_rows(weigh
     post = SGLBClassifier(**FAST).fit(X, y, weight).posterior(X, y, weight)
     assert post.plan == stored.plan
     assert (post._posterior.draws.values == stored.draws.values).all()
+
+
+def test_draws_are_watched_at_the_rows_whose_codes_are_like_those_of_new_rows():
+    X, y = frame(), targets()["two classes"].values
+    model = SGLBClassifier(**FAST).fit(X, y)
+    recipe = model._model.recipe
+    draws = model.posterior(X, y, n_draws=4, prior_variance=0.3)._posterior.draws
+    order = recipe.training_order(N_ROWS)
+    assert sorted(order) == list(range(N_ROWS))
+    rows = model._read_known_rows(X, y, None)
+    codes = recipe.encode_training(rows.features, rows.target, 1)
+    last = np.ascontiguousarray(codes[:, np.sort(order[-draws.stages.shape[2] :])])
+    expected = draws.predict(TreePartitions(model.trace_, last))
+    np.testing.assert_allclose(draws.stages[1], expected, rtol=1e-4, atol=1e-4)
+    # Means over nearly all rows are nearer to those of prediction than means over few.
+    distance = np.abs(codes - model._codes(X)[0].astype(np.float64))
+    assert distance[:, order[-500:]].mean() < 0.7 * distance[:, order[:500]].mean()
+
+
+def test_codes_of_numbers_do_not_depend_on_an_order():
+    X = frame()[["number", "few"]]
+    model = SGLBClassifier(**FAST).fit(X, targets()["two classes"].values)
+    assert model._model.recipe.training_order(N_ROWS) is None
 
 
 def test_rows_in_another_order_have_draws_of_the_same_spread():

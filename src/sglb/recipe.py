@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sglb.bins import Bins
-from sglb.categories import Encoding, training_codes
+from sglb.categories import Encoding, row_orders, training_codes
 from sglb.chain import Chain
 from sglb.folds import CrossValidation, Fold, assign_folds
 from sglb.frame import Features
@@ -64,6 +64,14 @@ class Recipe:
         return training_codes(
             self.encoding, self.bins, features, target, seed=seed, n_threads=n_threads
         )
+
+    def training_order(self, n_rows: int) -> NDArray[np.uint32] | None:
+        """Return the order that the codes of training rows depend on, None if they do not.
+
+        Means by category are over the rows before a row, so that the last rows in this order have
+        codes like those of new rows.
+        """
+        return row_orders(self.settings.seed, 1, n_rows)[0] if self.encoding.tables else None
 
     def start_trace(self) -> Trace:
         """Return the trace of a chain that has not taken a step."""

@@ -11,7 +11,7 @@ and over all training rows for any other row.
 """
 
 from sglb.categories.combinations import choose_combinations
-from sglb.categories.encoder import Encoder, Part
+from sglb.categories.encoder import Encoder, Part, row_orders
 from sglb.categories.encoding import Encoding
 from sglb.categories.training_codes import training_codes
 
@@ -20,5 +20,6 @@ __all__ = [
     "Encoding",
     "Part",
     "choose_combinations",
+    "row_orders",
     "training_codes",
 ]

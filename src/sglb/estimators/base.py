@@ -173,8 +173,8 @@ class ChainEstimator(FittedChain):
         prior_variance : variance of a raw score before any data, at temperature 1; more is more
             spread. "auto" is 1 for numbers. For classes it is the largest of 3, 1.7, 1, ... .01 at
             which the mean of the draws should cost at most .1 % of the log loss on new rows, even
-            if the model is so cautious that its raw scores are 10 % too close to their mean. That
-            is for predictions; intervals that hold the true probabilities need more, .3 to 1.
+            if the model is so cautious that its log odds are 10 % too small. That is for
+            predictions; intervals that hold the true probabilities need more, .3 to 1.
         temperature : 1 for a loss that is minus a log likelihood; for the squared loss the variance
             of the noise. "auto" is 1 for classes, and in regression what fit with uncertainty=True
             has learned.
@@ -204,7 +204,8 @@ class ChainEstimator(FittedChain):
             chain_seed(model.recipe.settings.seed),
         )
         source = ChainSource(self, fitted=plan.kind == "laplace")
-        draws = draw_for_chains(loss, model.traces, columns, rows.target, plan, threads)
+        order = model.recipe.training_order(len(rows.target))
+        draws = draw_for_chains(loss, model.traces, columns, rows.target, plan, threads, order)
         return Posterior(source, draws)
 
     def _read_known_rows(self, X: Any, y: Any, sample_weight: Any) -> LabelledRows:

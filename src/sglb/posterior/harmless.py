@@ -8,7 +8,7 @@ are the true probabilities, predicting m instead of p costs a row
 which is compared with the entropy of q, the least loss there is. Two things have to be assumed:
 
     q   A model that is stopped early is often too cautious, and then m, which is still more so,
-        costs most. Here raw scores are taken to be 10 % too close to their mean.
+        costs most. Here raw scores, log odds, are taken to be 10 % too small.
     m   Draws differ less at a training row than at a new one, because the row itself holds them.
         Without row i of curvature h_i its variance v_i would be v_i / (1 - h_i v_i), exactly so of
         a Gaussian posterior; its draws are stretched to that variance.
@@ -47,16 +47,19 @@ def largest_harmless(
     are mirror images of the first.
     """
     p = _probabilities(loss, raw)
-    middle = np.array([[sums.mean(row)] for row in raw])
-    q = _probabilities(loss, middle + CAUTION * (raw - middle))
+    q = _probabilities(loss, CAUTION * raw)
     least = sums.mean(_cross_entropy(q, q))
     own = sums.mean(_cross_entropy(q, p))
 
     def is_harmless(variance: float) -> bool:
         # The mean over M pairs of a normal d and -d costs 1 + 2 / M times as much as that over
         # infinitely many, near enough for M = 32: the cost is that of the mean of d^2, squared.
-        scores = raw[:, :, None] + like_new_rows(draw(variance), curvature)
-        m = np.mean([_probabilities(loss, scores[:, :, k]) for k in range(scores.shape[2])], axis=0)
+        draws = like_new_rows(draw(variance), curvature)
+        n_draws = draws.shape[2]
+        m = sum(
+            (_probabilities(loss, raw + draws[:, :, k]) for k in range(n_draws)), np.zeros_like(p)
+        )
+        m /= n_draws
         return sums.mean(_cross_entropy(q, m)) - own <= LARGEST_COST * least
 
     # The cost grows with the variance; the least variance is not tried.
@@ -68,7 +71,9 @@ def like_new_rows(draws: Floats, curvature: Floats) -> Floats:
 
     Outputs are taken one by one.
     """
-    leverage = np.minimum(curvature * np.square(draws).mean(axis=2), LARGEST_LEVERAGE)
+    n_draws = draws.shape[2]
+    squares = sum((np.square(draws[:, :, k]) for k in range(n_draws)), np.zeros(draws.shape[:2]))
+    leverage = np.minimum(curvature * squares / n_draws, LARGEST_LEVERAGE)
     stretched: Floats = draws / np.sqrt(1.0 - leverage)[:, :, None]
     return stretched
 

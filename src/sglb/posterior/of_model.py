@@ -33,8 +33,9 @@ Kind = Literal["laplace", "full"]
 
 # So small that standard deviations are 0 beside any y, and their squares are not.
 LEAST_TEMPERATURE = 1e-200
-# Draws that a prior variance is tried with.
-TRIAL_DRAWS = 64
+# Draws that a prior variance is tried with, and training rows: of a rare class some have to be
+# among them.
+TRIAL_DRAWS, TRIAL_ROWS = 64, 2000
 # Training rows at which draws are watched: enough to see a share of 1 % of the rows.
 WATCHED_ROWS = 500
 
@@ -68,6 +69,7 @@ def draw_for_chains(
     target: Target,
     plan: PosteriorPlan,
     n_threads: int = 1,
+    order: NDArray[np.uint32] | None = None,
 ) -> ChainPosterior:
     """Draw from the posterior of a model, given the codes of its training rows and their target.
 
@@ -75,7 +77,7 @@ def draw_for_chains(
     """
     partitions = TreePartitions(join(traces), columns, n_threads)
     raw = centre_of(traces, columns, n_threads)
-    return draw_for_trees(loss, partitions, raw, traces[0].offset, target, plan, n_threads)
+    return draw_for_trees(loss, partitions, raw, traces[0].offset, target, plan, n_threads, order)
 
 
 def draw_for_trees(
@@ -86,23 +88,26 @@ def draw_for_trees(
     target: Target,
     plan: PosteriorPlan,
     n_threads: int = 1,
+    order: NDArray[np.uint32] | None = None,
 ) -> ChainPosterior:
     """Draw from the posterior of any trees that have training rows in their leaves.
 
     `raw` (n_outputs, n_rows) are the raw scores of the model, which only "laplace" is around, and
-    `offset` (n_outputs,) its start, which only "full" begins at.
+    `offset` (n_outputs,) its start, which only "full" begins at. Where training rows are unlike new
+    ones, `order` has those that are least so at its end.
     """
     energy: Energy
     variance = 1.0
     if plan.kind == "laplace":
         energy = quadratic = QuadraticEnergy.at(loss, target, raw)
         if plan.prior_variance is None and loss.task != "regression":
-            variance = _automatic_variance(loss, quadratic, partitions, raw, plan, n_threads)
+            variance = _automatic_variance(loss, quadratic, partitions, raw, plan, n_threads, order)
     else:
         energy = LossEnergy(loss, target, offset)
     if plan.prior_variance is None:
         plan = replace(plan, prior_variance=variance)
-    return ChainPosterior(_draw(energy, partitions, plan, plan.n_draws, n_threads), plan)
+    watched = _some_rows(energy.n_rows, WATCHED_ROWS, order)
+    return ChainPosterior(_draw(energy, partitions, plan, watched, n_threads), plan)
 
 
 def centre_of(traces: Sequence[Trace], columns: NDArray[np.uint8], n_threads: int) -> Floats:
@@ -111,23 +116,30 @@ def centre_of(traces: Sequence[Trace], columns: NDArray[np.uint8], n_threads: in
 
 
 def _draw(
-    energy: Energy, partitions: Partitions, plan: PosteriorPlan, n_draws: int, n_threads: int
+    energy: Energy,
+    partitions: Partitions,
+    plan: PosteriorPlan,
+    watched: NDArray[np.intp],
+    n_threads: int,
 ) -> LeafDraws:
     assert plan.prior_variance is not None
     return draw_posterior(
         energy,
         partitions,
         DrawPlan(plan.prior_variance, plan.temperature, plan.n_steps),
-        n_draws,
+        plan.n_draws,
         mirror=plan.kind == "laplace",
-        watched=_watched_rows(energy.n_rows),
+        watched=watched,
         seed=plan.seed,
         n_threads=n_threads,
     )
 
 
-def _watched_rows(n_rows: int) -> NDArray[np.intp]:
-    return np.unique(np.linspace(0, n_rows - 1, WATCHED_ROWS).astype(np.intp))
+def _some_rows(n_rows: int, n: int, order: NDArray[np.uint32] | None) -> NDArray[np.intp]:
+    """Return up to n rows: the last ones of an order or, without one, evenly spaced."""
+    if order is not None:
+        return np.sort(order[-n:]).astype(np.intp)
+    return np.unique(np.linspace(0, n_rows - 1, n).astype(np.intp))
 
 
 def _automatic_variance(
@@ -137,14 +149,15 @@ def _automatic_variance(
     raw: Floats,
     plan: PosteriorPlan,
     n_threads: int,
+    order: NDArray[np.uint32] | None,
 ) -> float:
     """Return the largest prior variance that does not harm the predictions of classes."""
-    rows = _watched_rows(energy.n_rows)
-    trial = replace(plan, n_steps=max(1, plan.n_steps // 2))
+    rows = _some_rows(energy.n_rows, TRIAL_ROWS, order)
+    trial = replace(plan, n_draws=TRIAL_DRAWS, n_steps=max(1, plan.n_steps // 2))
 
     def draw(variance: float) -> Floats:
         chosen = replace(trial, prior_variance=variance)
-        last: Floats = _draw(energy, partitions, chosen, TRIAL_DRAWS, n_threads).stages[1]
+        last: Floats = _draw(energy, partitions, chosen, rows, n_threads).stages[1]
         return last
 
     return largest_harmless(loss, raw[:, rows], energy.row_curvature(rows), draw)

@@ -13,6 +13,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 
 from sglb import ModelFormatError, SGLBClassifier, SGLBRegressor, archive, load
 from sglb.losses import get_loss
+from sglb.posterior.harmless import PRIOR_VARIANCES
 from sglb.posterior.of_model import LEAST_TEMPERATURE, noise_temperature
 from sglb.target import Target
 from sglb.uncertainty import of_probabilities
@@ -80,7 +81,7 @@ def test_a_larger_prior_variance_is_more_spread(two):
 def test_automatic_draws_predict_as_well_as_the_model(two):
     model, _ = two
     post = model.posterior(*TWO)
-    assert post.plan.prior_variance in (3.0, 1.0, 0.3, 0.1, 0.03, 0.01)
+    assert post.plan.prior_variance in PRIOR_VARIANCES
     truth = np.arange(569), TWO[1]
     own, mean = (-np.log(p[truth]).mean() for p in (model.predict_proba(TWO[0]), post.mean(TWO[0])))
     assert mean < 1.02 * own
@@ -308,3 +309,17 @@ def test_a_draw_that_is_not_finite_is_rejected(numbers):
 
     with pytest.raises(ModelFormatError, match="not finite"):
         archive.loads(forged(numbers[0], "posterior", spoil))
+
+
+def test_an_automatic_number_of_steps_is_enough_and_not_more():
+    """A sine of one column needs more than the fewest steps, many weak columns do not."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-3, 3, (1000, 1))
+    sine = SGLBRegressor(n_estimators=50, random_state=0).fit(x, np.sin(2 * x[:, 0]))
+    post = sine.posterior(x, np.sin(2 * x[:, 0]), temperature=0.1, prior_variance=1.0)
+    assert post.plan.n_steps > 150
+    assert abs(post.summary().change) < 0.15
+    X = rng.normal(size=(1000, 10))
+    y = X @ rng.normal(size=10) * 0.1 + rng.normal(size=1000)
+    weak = SGLBRegressor(n_estimators=50, random_state=0).fit(X, y)
+    assert weak.posterior(X, y, temperature=1.0, prior_variance=0.03).plan.n_steps == 150

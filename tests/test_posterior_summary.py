@@ -22,7 +22,7 @@ def short(stages, kind="full"):
     n_draws = stages.shape[2]
     values = np.zeros((1, 1, n_draws // 2 if mirror else n_draws), dtype=np.float32)
     draws = LeafDraws(np.array([1]), values, mirror, stages[:, None])
-    return ChainPosterior(draws, PosteriorPlan(kind, n_draws, 1.0))
+    return ChainPosterior(draws, PosteriorPlan(kind, n_draws, 1.0, n_steps=150))
 
 
 def independent(n_draws=96, seed=0):

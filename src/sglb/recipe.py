@@ -10,14 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sglb.bins import Bins
-from sglb.categories import Encoding
+from sglb.categories import Encoding, row_orders, training_codes
 from sglb.chain import Chain
 from sglb.folds import CrossValidation, Fold, assign_folds
+from sglb.frame import Features
 from sglb.losses import Loss
 from sglb.noise import chain_seed
 from sglb.settings import Settings
 from sglb.shard import Shard
 from sglb.structure import GreedySearch
+from sglb.target import Target
 from sglb.trace import Trace
 from sglb.training_set import TrainingSet
 
@@ -50,6 +52,26 @@ class Recipe:
         """beta = N / T, the paper's inverse temperature; infinite without noise."""
         temperature = self.settings.temperature
         return self.total_weight / temperature if temperature > 0.0 else float("inf")
+
+    def encode_training(
+        self, features: Features, target: Target, n_threads: int
+    ) -> NDArray[np.uint8]:
+        """Return the codes of training rows, (n_features, n_rows): of copies, those of the first.
+
+        Rows in another order are other draws from the same law of codes.
+        """
+        seed = self.settings.seed
+        return training_codes(
+            self.encoding, self.bins, features, target, seed=seed, n_threads=n_threads
+        )
+
+    def training_order(self, n_rows: int) -> NDArray[np.uint32] | None:
+        """Return the order that the codes of training rows depend on, None if they do not.
+
+        Means by category are over the rows before a row, so that the last rows in this order have
+        codes like those of new rows.
+        """
+        return row_orders(self.settings.seed, 1, n_rows)[0] if self.encoding.tables else None
 
     def start_trace(self) -> Trace:
         """Return the trace of a chain that has not taken a step."""

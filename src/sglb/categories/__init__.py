@@ -11,12 +11,15 @@ and over all training rows for any other row.
 """
 
 from sglb.categories.combinations import choose_combinations
-from sglb.categories.encoder import Encoder, Part
+from sglb.categories.encoder import Encoder, Part, row_orders
 from sglb.categories.encoding import Encoding
+from sglb.categories.training_codes import training_codes
 
 __all__ = [
     "Encoder",
     "Encoding",
     "Part",
     "choose_combinations",
+    "row_orders",
+    "training_codes",
 ]

@@ -57,6 +57,14 @@ def statistic_targets(target: Target) -> Floats:
     return targets
 
 
+def row_orders(seed: int, n_copies: int, n_rows: int) -> NDArray[np.uint32]:
+    """Return the random order in which each copy visits the rows, (n_copies, n_rows)."""
+    orders = np.empty((n_copies, n_rows), dtype=np.uint32)
+    for copy, order in enumerate(orders):
+        _core.permutation(seed, copy, order)
+    return orders
+
+
 class Encoder:
     """Learns levels and statistics from training rows; `encoding()` returns what it has learned."""
 
@@ -94,9 +102,7 @@ class Encoder:
         self.n_copies = 1
         if self.has_many.any():
             self.n_copies = max(1, min(MOST_COPIES, MOST_COPIED_ROWS // self.n_rows))
-        self.orders = np.empty((self.n_copies, self.n_rows), dtype=np.uint32)
-        for copy, order in enumerate(self.orders):
-            _core.permutation(seed, copy, order)
+        self.orders = row_orders(seed, self.n_copies, self.n_rows)
         self.tables: list[LevelTable] = []
 
     @property

@@ -159,6 +159,11 @@ class Encoding:
             levels = np.array([lookup[index[rows]] for lookup, index in lookups])
             yield rows, self._encode(numbers[rows], levels, n_threads)
 
+    def find_levels(self, features: Features) -> Levels:
+        """Return the level numbers of all rows, (n_categorical, n_rows); -1 if not known."""
+        pairs = zip(self.vocabularies, features.labels, strict=True)
+        return np.array([vocabulary.lookup(column)[column.index] for vocabulary, column in pairs])
+
     def _encode(self, numbers: NDArray[Any], levels: Levels, n_threads: int) -> Floats:
         values = np.empty((len(numbers), self.n_features), order="F")
         values[:, : self.n_numeric] = numbers

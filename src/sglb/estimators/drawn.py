@@ -98,7 +98,8 @@ def draw_for_plan(
     assert loss is not None
     if plan.kind == "paper":
         return run_long_chains(model.recipe, columns, target, plan, n_threads)
-    return draw_for_chains(loss, model.traces, columns, target, plan, n_threads)
+    order = model.recipe.training_order(len(target))
+    return draw_for_chains(loss, model.traces, columns, target, plan, n_threads, order)
 
 
 def draws_at(source: Source, posterior: AnyPosterior) -> Draws:

@@ -32,7 +32,8 @@ def add_error_bars(
         plan = replace(plan, temperature=noise_temperature(loss, rows.target, raw))
         model = replace(model, outcomes=outcomes)
     target = _whole(rows.target, data.n_copies)
-    drawn = draw_for_chains(loss, model.traces, rows.code_columns, target, plan, n_threads)
+    codes, order = rows.code_columns, recipe.training_order(len(target))
+    drawn = draw_for_chains(loss, model.traces, codes, target, plan, n_threads, order)
     return replace(model, posterior=drawn)
 
 

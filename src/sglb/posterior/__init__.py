@@ -6,6 +6,7 @@ from sglb.posterior.frozen import FrozenChain
 from sglb.posterior.leaf_draws import LeafDraws
 from sglb.posterior.long_chains import AnyPosterior, LongChains, run_long_chains, with_sampler
 from sglb.posterior.of_model import (
+    AUTO_STEPS,
     ChainPosterior,
     Kind,
     PosteriorPlan,
@@ -19,6 +20,7 @@ from sglb.posterior.prior import LeafPrior
 from sglb.posterior.states import reason_against_draws, virtual_states, warn_if_not_draws
 
 __all__ = [
+    "AUTO_STEPS",
     "AnyPosterior",
     "ChainPosterior",
     "DrawPlan",

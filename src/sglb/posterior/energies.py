@@ -100,6 +100,11 @@ class QuadraticEnergy:
         """Bound of the eigenvalues of all H_i."""
         return self._curvature
 
+    def row_curvature(self, rows: NDArray[np.intp]) -> Floats:
+        """Return the diagonals of w_i H_i of some rows, (n_outputs, rows)."""
+        diagonal: Floats = self._diagonal[:, rows]
+        return diagonal if self._factor is None else diagonal - np.square(self._factor[:, rows])
+
     def leaf_gradients(
         self, state: Floats, largest: Floats, leaf: Ints, n_leaves: int, n_threads: int
     ) -> Floats:

@@ -26,7 +26,7 @@ from sglb.diagnostics import LEAST_DRAWS
 from sglb.leaves import LeafRule
 from sglb.losses import Loss
 from sglb.posterior.drawing import STEP
-from sglb.posterior.of_model import WATCHED_ROWS, ChainPosterior, PosteriorPlan
+from sglb.posterior.of_model import AUTO_STEPS, WATCHED_ROWS, ChainPosterior, PosteriorPlan
 from sglb.posterior.states import virtual_states
 from sglb.recipe import Recipe
 from sglb.samplers import Langevin
@@ -87,7 +87,7 @@ def run_long_chains(
 ) -> LongChains:
     """Run chains on rows, given as codes, with the loss, bins, start and depth of a recipe.
 
-    A plan of 0 steps gets as many as its draws need, up to 20,000.
+    A plan of AUTO_STEPS gets as many as its draws need, up to 20,000.
     """
     loss = recipe.loss
     assert loss is not None
@@ -163,7 +163,7 @@ def _resolve(
     cover = boost(pilot, PILOT_STEPS).arrays()["cover"]
     sampler = _sampler(int(np.count_nonzero(cover)) / PILOT_STEPS, data, curvature, plan)
     least = max(2 * plan.n_draws // N_CHAINS, 2 * LEAST_DRAWS)
-    if not plan.n_steps:
+    if plan.n_steps == AUTO_STEPS:
         rate = sampler.learning_rate * sampler.shrink_rate
         values = N_CHAINS * len(recipe.offset) << recipe.settings.max_depth
         most = max(min(MOST_STEPS, MOST_VALUES // values), least)

@@ -34,6 +34,13 @@ class LabelledRows(NamedTuple):
     features: Features
     target: Target
 
+    def with_weight(self) -> "LabelledRows":
+        """Return the rows that have weight: a row of weight zero is not there."""
+        kept = self.target.weight > 0.0
+        if kept.all():
+            return self
+        return LabelledRows(self.features.take(kept), self.target.take(kept))
+
 
 def size_of(target: Target, n_columns: int, loss: Loss, best: Floats) -> Size:
     """Return what the rules for "auto" ask of the data; `best` is the best constant score."""

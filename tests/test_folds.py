@@ -80,6 +80,50 @@ def test_a_row_that_is_there_three_times_is_in_one_fold():
     assert (fold.reshape(3, 300) == fold[:300]).all()
 
 
+def repeat_some(n_rows, n_repeated):
+    """Rows and targets, the last of them copies of the first, and the folds of both."""
+    rng = np.random.default_rng(0)
+    columns, y = rng.integers(1, 250, (3, n_rows)), rng.normal(size=n_rows)
+    source = np.r_[:n_rows, :n_repeated]
+    fold = assign_folds(rows_of(columns[:, source], y[source]), 7)
+    return fold[:n_repeated], fold[n_rows:]
+
+
+@pytest.mark.parametrize("n_repeated", [300, 90])
+def test_few_copies_are_drawn_like_other_rows_and_many_stay_with_theirs(n_repeated):
+    rows, copies = repeat_some(300, n_repeated)
+    if n_repeated == 300:  # half of the table: it was doubled
+        assert (rows == copies).all()
+    else:  # 23 %: by nature
+        # A binomial share of 1/5 of 90 rows is outside with a probability below 5e-4.
+        assert 0.05 < np.mean(rows == copies) < 0.36
+
+
+def test_a_bootstrap_sample_has_the_copies_of_a_row_in_one_fold():
+    rng = np.random.default_rng(3)
+    columns, y = rng.integers(1, 250, (3, 400)), rng.normal(size=400)
+    drawn = rng.integers(0, 400, 400)
+    fold = assign_folds(rows_of(columns[:, drawn], y[drawn]), 7)
+    folds_of_row = np.zeros((400, N_FOLDS), dtype=bool)
+    folds_of_row[drawn, fold] = True
+    assert folds_of_row.sum(axis=1).max() == 1
+
+
+def test_folds_of_a_table_with_few_copies_do_not_depend_on_the_order_of_its_rows():
+    rng = np.random.default_rng(0)
+    columns, y = rng.integers(1, 250, (3, 300)), rng.normal(size=305)
+    columns = np.concatenate([columns, columns[:, 55:60]], axis=1)  # with targets of their own
+    source = np.r_[:305, :55]
+
+    def contents(rows):
+        """How many copies of each row each fold holds."""
+        table = np.zeros((305, N_FOLDS), dtype=int)
+        np.add.at(table, (rows, assign_folds(rows_of(columns[:, rows], y[rows]), 7)), 1)
+        return table
+
+    assert (contents(source) == contents(rng.permutation(source))).all()
+
+
 def test_rows_of_a_table_of_few_values_are_different_rows():
     rng = np.random.default_rng(0)
     columns = rng.integers(1, 3, (8, 2000))  # 256 cells

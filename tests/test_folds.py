@@ -231,8 +231,7 @@ def test_whoever_looks_on_decides_on_the_length():
     assert SGLBRegressor(**watch).fit(X, Y, callbacks=[BaseCallback()]).n_iter_ == 1000
 
 
-@pytest.mark.parametrize("n_steps", [7, 30])  # in the middle of the steps taken, and beyond them
-def test_every_row_is_predicted_by_the_chain_that_has_not_seen_it(n_steps):
+def prepared_diabetes():
     request = Request(
         "regressor",
         SGLBRegressor(random_state=1).get_params(),
@@ -242,13 +241,26 @@ def test_every_row_is_predicted_by_the_chain_that_has_not_seen_it(n_steps):
     )
     features = read_features(SGLBRegressor(), X, reset=True)
     prepared = prepare(LabelledRows(features, Target.of(Y)), get_loss("squared"), request, 1)
-    recipe, data = prepared.recipe, prepared.data
-    validation = recipe.cross_validation(data)
+    return prepared.recipe, prepared.data
+
+
+@pytest.mark.parametrize("chain", [0, 2])
+@pytest.mark.parametrize("n_steps", [7, 30])  # in the middle of the steps taken, and beyond them
+def test_every_row_is_predicted_by_the_chain_that_has_not_seen_it(n_steps, chain):
+    recipe, data = prepared_diabetes()
+    validation = recipe.cross_validation(data, number=chain)
     validation.run_to(20)
     raw = validation.out_of_fold(n_steps, 2)
     assert raw.shape == (1, len(Y))
     assert validation.n_steps == max(20, n_steps)
     for number in range(N_FOLDS):
         inside = validation.fold_of == number
-        trace = boost(recipe.make_chain(data.take(~inside), 1), n_steps)
+        trace = boost(recipe.make_chain(data.take(~inside), 1, number=chain), n_steps)
         assert trace.predict(X[inside])[0] == pytest.approx(raw[0, inside], rel=1e-6)
+
+
+def test_chains_of_another_number_have_the_same_folds_and_other_noise():
+    recipe, data = prepared_diabetes()
+    first, other = (recipe.cross_validation(data, number=number) for number in (0, 1))
+    assert (first.fold_of == other.fold_of).all()
+    assert (first.out_of_fold(20) != other.out_of_fold(20)).any()

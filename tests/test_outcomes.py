@@ -72,6 +72,22 @@ def test_any_number_of_threads_gives_the_same_bits(model, n_jobs):
     assert (other.predict_interval(X) == model.predict_interval(X)).all()
 
 
+def test_the_scales_of_several_chains_are_those_of_their_mean():
+    rng = np.random.default_rng(5)
+    X = rng.uniform(-1.0, 1.0, (2000, 4))
+    y = np.sin(3.0 * X[:, 0]) + X[:, 1] * X[:, 2]  # all errors are those of the chains
+    train, test = slice(0, 500), slice(500, None)
+    noisy_chains = {"uncertainty": True, "subsample": 0.3, **FAST}
+    widths = []
+    for n_chains in (1, 5):
+        model = SGLBRegressor(n_chains=n_chains, **noisy_chains).fit(X[train], y[train])
+        low, high = model.predict_interval(X[test]).T
+        # Rows out of fold have chains of a fifth fewer rows, so that intervals are too wide.
+        assert 0.87 < np.mean((low <= y[test]) & (y[test] <= high)) < 0.96
+        widths.append(np.mean(high - low))
+    assert widths[1] < 0.9 * widths[0]
+
+
 def test_rows_that_are_predicted_exactly_have_narrow_intervals_and_no_error():
     X = np.arange(200.0)[:, None]
     model = SGLBRegressor(uncertainty=True, **FAST).fit(X, np.full(200, 7.0))

@@ -81,11 +81,15 @@ class Recipe:
         seed = chain_seed(settings.seed, number) if number else settings.seed
         return Chain(rows, settings.sampler, rule, settings.leaves, trace, seed=seed)
 
-    def cross_validation(self, data: TrainingSet) -> CrossValidation:
-        """Return chains on all rows but those of a fold each; none has taken a step."""
+    def cross_validation(self, data: TrainingSet, *, number: int = 0) -> CrossValidation:
+        """Return chains of a number on all rows but those of a fold each; none has taken a step.
+
+        Chains of all numbers have the same folds.
+        """
 
         def make_fold(inside: NDArray[np.bool_]) -> Fold:
-            chain = self.make_chain(data.take(~np.tile(inside, data.n_copies)), 1)
+            rows = data.take(~np.tile(inside, data.n_copies))
+            chain = self.make_chain(rows, 1, number=number)
             return Fold(chain, data.first_copy().take(inside))
 
         return CrossValidation(make_fold, assign_folds(data, self.settings.seed))

@@ -2,6 +2,9 @@
 
 from dataclasses import replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sglb.folds import CrossValidation
 from sglb.model import Model
 from sglb.noise import chain_seed
@@ -16,23 +19,36 @@ def add_error_bars(
 ) -> Model:
     """Add to a model how y is distributed about its predictions, and draws of the model.
 
-    In regression both need predictions of rows by chains that have not seen them: those that a
-    cross-validation of the length has left, or five more.
+    In regression both need predictions of rows by chains that have not seen them: five for each
+    chain of the model, of which a cross-validation of the length has left those of the first.
     """
     recipe, loss = model.recipe, model.recipe.loss
     assert loss is not None  # a chain has run
     rows = data.first_copy()
     plan = PosteriorPlan(seed=chain_seed(recipe.settings.seed))
     if loss.task == "regression":
-        validation = validation or recipe.cross_validation(data)
-        lengths = sorted(len(trace) for trace in model.traces)
-        raw = validation.out_of_fold(lengths[len(lengths) // 2], n_threads if loss.row_wise else 1)
+        raw = _out_of_fold(model, data, validation, n_threads if loss.row_wise else 1)
         outcomes = learn_outcomes(recipe, loss, data, raw, n_threads)
         plan = replace(plan, temperature=noise_temperature(loss, rows.target, raw))
         model = replace(model, outcomes=outcomes)
     target = _whole(rows.target, data.n_copies)
     drawn = draw_for_chains(loss, model.traces, rows.code_columns, target, plan, n_threads)
     return replace(model, posterior=drawn)
+
+
+def _out_of_fold(
+    model: Model, data: TrainingSet, first: CrossValidation | None, n_threads: int
+) -> NDArray[np.float64]:
+    """Return raw scores of the rows by chains that have not seen them, (n_outputs, n_rows).
+
+    Of several chains the mean, as in predictions: errors of a single chain are larger.
+    """
+    validation = first or model.recipe.cross_validation(data)
+    raw = validation.out_of_fold(len(model.traces[0]), n_threads)
+    for number, trace in enumerate(model.traces[1:], start=1):
+        validation = model.recipe.cross_validation(data, number=number)
+        raw += validation.out_of_fold(len(trace), n_threads)
+    return raw / len(model.traces)
 
 
 def _whole(target: Target, n_copies: int) -> Target:

@@ -19,7 +19,7 @@ from sglb.chain import Chain
 from sglb.chains import boost_all
 from sglb.estimators.error_bars import add_error_bars
 from sglb.estimators.residuals import residual_variance
-from sglb.folds import CrossValidation
+from sglb.folds import N_FOLDS, CrossValidation
 from sglb.metrics import Metric
 from sglb.model import Model, Record
 from sglb.recipe import Recipe
@@ -82,8 +82,9 @@ class Training:
         model = Model(self.recipe, tuple(traces), variance, record, tuple(chain_records))
         if not uncertainty:
             return model
-        if self.verbose and validation is None:
-            say("error bars: five more chains, for predictions of rows that a chain has not seen")
+        if self.verbose and self.recipe.kind == "regressor":
+            n_more = N_FOLDS * (n_chains - (validation is not None))
+            say(f"error bars: {n_more} more chains, to predict rows that a chain has not seen")
         return add_error_bars(model, self.data, validation, self.n_threads)
 
     @property

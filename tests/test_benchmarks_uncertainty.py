@@ -62,6 +62,38 @@ def test_a_tiny_table_runs_through_regression_and_report(tmp_path):
     assert " ngboost, p " in text
 
 
+def test_a_peer_with_fewer_splits_is_compared_on_those_it_has():
+    from benchmarks.uncertainty import report
+    from benchmarks.uncertainty.results import Job, Results
+
+    results = Results()
+    shape = {"rows": 90, "test_rows": 10}
+    found = {"sglb": (1.0, 2.0, 6.0), "ngboost": (2.5, 3.5, 7.5), "catboost": (2.0, 3.2)}
+    for name, values in found.items():
+        for split, value in enumerate(values):
+            results.add(Job("regression", "uci_boston", split, name), shape | {"nll": value})
+    assert report.best_peer(results, "uci_boston", "nll") == "catboost"  # 1.1 behind, not 1.5
+    assert report.difference(results, "uci_boston", "nll", "sglb").startswith(
+        "-1.100 catboost (2), p "
+    )
+    assert report.difference(results, "uci_boston", "nll", "sglb, 5 chains") == report.NOTHING
+    results.add(Job("regression", "uci_boston", 2, "catboost"), shape | {"nll": 9.0})
+    assert report.difference(results, "uci_boston", "nll", "sglb").startswith("-1.500 ngboost, p ")
+
+
+def test_goals_name_the_variants_that_reach_them():
+    from benchmarks.uncertainty import report
+    from benchmarks.uncertainty.results import Job, Results
+
+    results = Results()
+    found = {"sglb": 2.4, "sglb, normal": 2.42, "sglb, 5 chains": 2.2}  # 2.30; published 2.43
+    for name, value in found.items():
+        results.add(Job("regression", "uci_boston", 0, name), {"nll": value})
+    assert report.goals(results)[-1] == (
+        "| uci_boston | 2.30 | 2.400 | 2.420 | 2.200 | 2.43 NGBoost | sglb, 5 chains only | yes |"
+    )
+
+
 def test_foreign_rows_keep_columns_or_their_moments():
     from benchmarks.uncertainty.classes import foreign, permuted
 

@@ -12,8 +12,9 @@ from benchmarks.uncertainty.methods import METHODS, OWN, get_method, installed, 
 
 BEGIN = "<!-- uncertainty: written by python -m benchmarks.uncertainty -->"
 END = "<!-- end of uncertainty -->"
-NORMAL = f"{OWN}, normal"
-PEERS = tuple(name for name in variants(METHODS) if not name.startswith(OWN))
+OURS = tuple(variants([OWN]))
+STUDENTS = tuple(name for name in OURS if not name.endswith(", normal"))
+PEERS = tuple(name for name in variants(METHODS) if name not in OURS)
 
 
 def markdown(results):
@@ -67,70 +68,101 @@ def cell(results, table, method, key, style="{:.3g}"):
     return style.format(value) + (f" ({n_splits})" if n_splits < all_splits else "")
 
 
+def common_splits(results, table, key, ours, peer):
+    """Scores of a variant of sglb and of a peer on the splits that both have."""
+    first = results.column("regression", table, ours, key)
+    second = results.column("regression", table, peer, key)
+    splits = [split for split in first if split in second]
+    return [first[split] for split in splits], [second[split] for split in splits]
+
+
 def best_peer(results, table, key, ours=OWN):
-    """The peer of the lowest mean on the splits of sglb, chosen in hindsight."""
-    splits = results.column("regression", table, ours, key).keys()
-    peers = [name for name in PEERS if results.column("regression", table, name, key)]
-    whole = [n for n in peers if results.column("regression", table, n, key).keys() >= splits]
-    return min(whole, key=lambda name: average(results, table, name, key), default=None)
+    """The peer of the lowest mean beside sglb on the splits of both, chosen in hindsight."""
+    behind = {}
+    for peer in PEERS:
+        first, second = common_splits(results, table, key, ours, peer)
+        if first:
+            behind[peer] = mean(second) - mean(first)
+    return min(behind, key=behind.get, default=None)
 
 
 def difference(results, table, key, ours):
-    """What sglb is below the best peer by, and p of the corrected paired test."""
+    """What sglb is below the best peer by, and p of the corrected paired test.
+
+    The number of splits is told where the peer has fewer than sglb.
+    """
     peer = best_peer(results, table, key, ours)
     if peer is None:
         return NOTHING
-    first = results.column("regression", table, ours, key)
-    second = results.column("regression", table, peer, key)
+    first, second = common_splits(results, table, key, ours, peer)
     row = next(
         row for job, row in results.done.items() if job.table == table and "test_rows" in row
     )
-    test = paired(
-        list(first.values()),
-        [second[split] for split in first],
-        row["test_rows"] / row["rows"],
-    )
-    text = f"{mean(first.values()) - mean(second[s] for s in first):+.3f} {peer}"
+    text = f"{mean(first) - mean(second):+.3f} {peer}"
+    if len(first) < len(results.column("regression", table, ours, key)):
+        text += f" ({len(first)})"
+    test = paired(first, second, row["test_rows"] / row["rows"])
     if test is None:
         return text
-    return f"{text}, p {test.p:.2g}" + ((" ▲", " ▼")[test.t > 0.0] if test.p < LEVEL else "")
+    mark = "" if test.p >= LEVEL else " ▼" if test.t > 0.0 else " ▲"
+    return f"{text}, p {test.p:.2g}{mark}"
 
 
 def losses(results):
     """Minus log likelihood of all methods with distributions, and paired tests."""
-    names = (OWN, NORMAL, *(p for p in PEERS if any(_has(results, p, "nll"))))
-    columns = ["splits", *names, "sglb − best peer", "sglb, normal − best peer"]
+    names = [name for name in (*OURS, *PEERS) if any(_has(results, name, "nll"))]
+    ours = [name for name in OURS if name in names]
+    columns = ["splits", *names, *(f"{name} − best peer" for name in ours)]
     lines = tables.heading("Minus log likelihood, nats (lower is better)", columns)
     for table in _sets(results):
         splits = len(results.column("regression", table, OWN, "nll"))
         cells = [str(splits), *(cell(results, table, n, "nll", "{:.3f}") for n in names)]
-        cells += [difference(results, table, "nll", ours) for ours in (OWN, NORMAL)]
+        cells += [difference(results, table, "nll", name) for name in ours]
         lines.append(f"| {table} | " + " | ".join(cells) + " |")
-    return [*lines, "", "▲ sglb is significantly better (5 %, Nadeau and Bengio's test), ▼ worse."]
+    return [
+        *lines,
+        "",
+        "▲ sglb is significantly better (5 %, Nadeau and Bengio's test), ▼ worse. In brackets: the"
+        " number of splits, or of those that both have, where it is less than all.",
+    ]
 
 
 def goals(results):
     """Goal and result; published figures are of normal distributions."""
-    columns = ("goal", "found: Student", "normal", "reached?", "best published tree, normal")
+    names = [name for name in OURS if any(_has(results, name, "nll", GOALS))]
+    columns = ("goal", *names, "best published tree, normal", "reached?", "better than published?")
     lines = tables.heading("Goal and found, minus log likelihood", columns)
     for table, goal in GOALS.items():
-        found = [average(results, table, name, "nll") for name in (OWN, NORMAL)]
-        if None in found:
-            continue
-        reached = "yes" if found[0] <= goal else "**no**"
         value, author = PUBLISHED[table]
-        lines.append(
-            f"| {table} | {goal:.2f} | {found[0]:.3f} | {found[1]:.3f} | {reached} |"
-            f" {value:.2f} {author} |"
-        )
+        found = {name: average(results, table, name, "nll") for name in names}
+        if all(number is None for number in found.values()):
+            continue
+        cells = [
+            f"{goal:.2f}",
+            *(cell(results, table, name, "nll", "{:.3f}") for name in names),
+            f"{value:.2f} {author}",
+            _reached({name: found[name] for name in names if name in STUDENTS}, goal),
+            _reached({name: found[name] for name in names if name not in STUDENTS}, value),
+        ]
+        lines.append(f"| {table} | " + " | ".join(cells) + " |")
     return lines
+
+
+def _reached(found, goal):
+    """Which variants are at a goal or below it."""
+    known = {name: value for name, value in found.items() if value is not None}
+    if not known:
+        return NOTHING
+    reached = [name for name, value in known.items() if value <= goal]
+    if len(reached) == len(known):
+        return "yes"
+    return ", ".join(reached) + " only" if reached else "**no**"
 
 
 def scores(results, key, title):
     """One score of all methods that have it; the best is bold."""
-    names = [name for name in (OWN, NORMAL, *PEERS) if any(_has(results, name, key))]
-    if key in ("rmse", "fit_seconds"):
-        names.remove(NORMAL)
+    ours = STUDENTS if key in ("rmse", "fit_seconds") else OURS  # the same of both laws
+    names = [name for name in (*ours, *PEERS) if any(_has(results, name, key))]
     lines = tables.heading(title, names)
     for table in _sets(results):
         values = {name: average(results, table, name, key) for name in names}
@@ -145,7 +177,7 @@ def scores(results, key, title):
 
 def coverage(results):
     """Coverage in percent and mean width of 90 % intervals."""
-    names = [name for name in (OWN, NORMAL, *PEERS) if any(_has(results, name, "width"))]
+    names = [name for name in (*OURS, *PEERS) if any(_has(results, name, "width"))]
     lines = tables.heading("Coverage of 90 % intervals in %, mean width", names)
     for table in _sets(results):
         cells = [
@@ -160,7 +192,7 @@ def coverage(results):
 
 def by_scale(results):
     """Coverage by quintile of the predicted width, on sets with many test rows."""
-    names = [name for name in (OWN, NORMAL, *PEERS) if any(_has(results, name, "by_scale"))]
+    names = [name for name in (*OURS, *PEERS) if any(_has(results, name, "by_scale"))]
     if not names:
         return []
     lines = tables.heading(

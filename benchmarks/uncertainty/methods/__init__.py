@@ -3,7 +3,7 @@
 A method is a module with
 
     NAME, PACKAGE, NOTE              in the tables; as pip knows it; what was set
-    VARIANTS                         names of the forecasts that one fit gives
+    VARIANTS                         names of the forecasts; several may be of one fit
     forecast(train, test, seed, threads) -> {variant: Forecast}
 
 `train` is (X, y), y of mean 0 and standard deviation 1; `test` is X. Libraries are imported inside

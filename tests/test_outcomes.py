@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sglb import SGLBRegressor
+from sglb import SGLBClassifier, SGLBRegressor
 from sglb.outcomes.log_scale import LIMIT, LogScale
 
 N = 3000
@@ -86,6 +86,24 @@ def test_the_scales_of_several_chains_are_those_of_their_mean():
         assert 0.87 < np.mean((low <= y[test]) & (y[test] <= high)) < 0.96
         widths.append(np.mean(high - low))
     assert widths[1] < 0.9 * widths[0]
+
+
+@pytest.mark.parametrize(
+    ("settings", "n_more"),
+    [({}, 0), ({"n_chains": 2}, 5), ({"n_estimators": 9, "n_chains": 2}, 10)],
+)
+def test_progress_tells_how_many_more_chains_there_are(capfd, settings, n_more):
+    X, y, _ = noisy(100)
+    SGLBRegressor(uncertainty=True, max_depth=2, verbose=1, **settings).fit(X, y)
+    said = capfd.readouterr().err
+    assert ("error bars: " in said) == (n_more > 0)
+    assert n_more == 0 or f"error bars: {n_more} more chains" in said
+
+
+def test_classes_need_no_more_chains(capfd):
+    X, y, _ = noisy(100)
+    SGLBClassifier(uncertainty=True, max_depth=2, n_estimators=9, verbose=1).fit(X, y > 0.0)
+    assert "more chains" not in capfd.readouterr().err
 
 
 def test_rows_that_are_predicted_exactly_have_narrow_intervals_and_no_error():

@@ -82,8 +82,9 @@ class Training:
         model = Model(self.recipe, tuple(traces), variance, record, tuple(chain_records))
         if not uncertainty:
             return model
-        if self.verbose and self.recipe.kind == "regressor":
-            n_more = N_FOLDS * (n_chains - (validation is not None))
+        # The cross-validation of the length has left those of the first chain; classes need none.
+        n_more = N_FOLDS * (n_chains - (validation is not None))
+        if self.verbose and n_more and self.recipe.kind == "regressor":
             say(f"error bars: {n_more} more chains, to predict rows that a chain has not seen")
         return add_error_bars(model, self.data, validation, self.n_threads)
 

@@ -113,12 +113,14 @@ def members_of(encoding):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_a_fit_with_uncertainty_has_the_draws_of_the_posterior_of_its_rows(weighted):
+@pytest.mark.parametrize("class_weight", [None, {0.0: 1.0, 1.0: 3.0}])
+def test_a_fit_with_uncertainty_has_the_draws_of_the_posterior_of_its_rows(weighted, class_weight):
     X, y = frame(), targets()["two classes"].values
+    options = FAST | {"class_weight": class_weight}
     weight = np.where(np.arange(N_ROWS) % 5 == 0, 0.0, 2.0) if weighted else None
-    model = SGLBClassifier(uncertainty=True, **FAST).fit(X, y, weight)
+    model = SGLBClassifier(uncertainty=True, **options).fit(X, y, weight)
     stored = archive.loads(archive.dumps(model._model)).posterior
-    post = SGLBClassifier(**FAST).fit(X, y, weight).posterior(X, y, weight)
+    post = SGLBClassifier(**options).fit(X, y, weight).posterior(X, y, weight)
     assert post.plan == stored.plan
     assert (post._posterior.draws.values == stored.draws.values).all()
 

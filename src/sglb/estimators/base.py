@@ -131,6 +131,10 @@ class ChainEstimator(FittedChain):
         """Read a target, that of training or of rows to score beside a training target."""
         raise NotImplementedError
 
+    def _training_weight(self, y: Any, weight: Floats) -> Floats:
+        """Return the weights that training gives to rows of stated weights."""
+        return weight
+
     def _choose_loss(self, classes: Array) -> Loss:
         """Return the loss that the parameters ask for; there are no classes in regression."""
         raise NotImplementedError
@@ -223,7 +227,7 @@ class ChainEstimator(FittedChain):
         """Read the training rows of the fitted model once more."""
         classes = self._fitted().recipe.classes
         features = self._read(X, n_threads(self.n_jobs))
-        weight = read_weight(sample_weight, features)
+        weight = self._training_weight(y, read_weight(sample_weight, features))
         known = Target.of([], classes=classes) if len(classes) else None
         return LabelledRows(features, self._read_target(y, weight, known)).with_weight()
 

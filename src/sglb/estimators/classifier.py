@@ -149,12 +149,15 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
         if training is not None:
             return Target.of(numbers_of(labels, training.classes), weight, classes=training.classes)
         values, classes = number_labels(labels)
-        if self.class_weight is not None:
-            weight = self._class_weights(labels, weight)
-        return Target.of(values, weight, classes=classes)
+        return Target.of(values, self._class_weights(labels, weight), classes=classes)
+
+    def _training_weight(self, y: Any, weight: Floats) -> Floats:
+        return self._class_weights(read_labels(self, y, len(weight)), weight)
 
     def _class_weights(self, labels: Array, weight: Floats) -> Floats:
         """Return the weight of each row, by its class too."""
+        if self.class_weight is None:
+            return weight
         share = read_weight(
             compute_sample_weight(self.class_weight, labels), labels, "class_weight"
         )

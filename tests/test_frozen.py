@@ -473,7 +473,7 @@ def test_impossible_requests_are_rejected():
     with pytest.raises(ValueError, match="temperature must be"):
         DrawPlan(temperature=0.0)
     with pytest.raises(ValueError, match="n_steps must be"):
-        DrawPlan(n_steps=-1)
+        DrawPlan(n_steps=-2)
     with pytest.raises(ValueError, match="learning_rate must lie between"):
         draw_posterior(case.quadratic, case.partitions, DrawPlan(learning_rate=1e6), 2)
     with pytest.raises(ValueError, match="has no bound: state a learning_rate"):

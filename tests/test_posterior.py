@@ -321,5 +321,5 @@ def test_an_automatic_number_of_steps_is_enough_and_not_more():
     assert abs(post.summary().change) < 0.15
     X = rng.normal(size=(1000, 10))
     y = X @ rng.normal(size=10) * 0.1 + rng.normal(size=1000)
-    weak = SGLBRegressor(n_estimators=50, random_state=0).fit(X, y)
-    assert weak.posterior(X, y, temperature=1.0, prior_variance=0.03).plan.n_steps == 150
+    weak = SGLBRegressor(n_estimators=50, max_depth=3, random_state=0).fit(X, y)
+    assert weak.posterior(X, y, temperature=1.0, prior_variance=0.1).plan.n_steps == 150

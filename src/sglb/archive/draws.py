@@ -90,7 +90,7 @@ def _leaf_draws(
     require(f"{name}.stages", whole, "it has another shape")
     is_finite = bool(np.isfinite(values).all() and np.isfinite(stages).all())
     require(f"{name}.values", is_finite, "a value is not finite")
-    return LeafDraws(n_leaves, values, mirror, stages)
+    return LeafDraws(n_leaves, values, mirror, stages, plan.n_steps)
 
 
 def _long_chains(

@@ -1,12 +1,11 @@
 """Draws from a posterior: states of chains, or short chains on the frozen trees of a model."""
 
-from sglb.posterior.drawing import DrawPlan, draw_posterior
+from sglb.posterior.drawing import AUTO_STEPS, DrawPlan, PosteriorDriver, draw_posterior
 from sglb.posterior.energies import LossEnergy, QuadraticEnergy
 from sglb.posterior.frozen import FrozenChain
 from sglb.posterior.leaf_draws import LeafDraws
 from sglb.posterior.long_chains import AnyPosterior, LongChains, run_long_chains, with_sampler
 from sglb.posterior.of_model import (
-    AUTO_STEPS,
     ChainPosterior,
     Kind,
     PosteriorPlan,
@@ -31,6 +30,7 @@ __all__ = [
     "LongChains",
     "LossEnergy",
     "Partitions",
+    "PosteriorDriver",
     "PosteriorPlan",
     "QuadraticEnergy",
     "StoredPartitions",

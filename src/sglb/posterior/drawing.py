@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from sglb import sums
 from sglb.posterior.energies import Energy, QuadraticEnergy
-from sglb.posterior.frozen import BATCH, FrozenChain
+from sglb.posterior.frozen import BATCH, FrozenChain, PriorDraws
 from sglb.posterior.leaf_draws import LeafDraws
 from sglb.posterior.partitions import Partitions
 from sglb.posterior.prior import LeafPrior
@@ -21,10 +21,14 @@ NO_ROWS: NDArray[np.intp] = np.empty(0, dtype=np.intp)
 # 1 / (1 - eps (h + gamma) / 2), h being the curvature there: by at most 14 %, and by less where the
 # curvature is below its bound.
 STEP = 0.25
+# Largest eps gamma. A draw is made of about 1 / (eps gamma) trees: with fewer its law would not be
+# that of the mean over all trees, and its variance would go up and down with the trees drawn last.
+SHRINK = 0.05
 
 # Steps of an automatic plan, doubled until the variance of the draws changes by less than STILL in
 # the second half. Few columns with strong signals, a sine of one for example, need 300 and more.
 FEWEST_STEPS, MOST_STEPS, STILL = 150, 2400, 0.1
+AUTO_STEPS = -1
 
 
 @dataclass(frozen=True)
@@ -36,8 +40,8 @@ class DrawPlan:
     the temperature. `learning_rate` is by default the longest step of little bias.
 
     After 150 steps from a prior draw the standard deviations of predictions are within a few per
-    cent of those of a long chain on most tables, at 5,000 rows as at 20,000; `enough_steps` tells
-    where it takes more.
+    cent of those of a long chain on most tables, at 5,000 rows as at 20,000. AUTO_STEPS are as many
+    as the draws of the first batch need.
     """
 
     prior_variance: float = 1.0
@@ -49,7 +53,7 @@ class DrawPlan:
         """Reject numbers out of range; `LeafPrior` examines the prior variance."""
         if not (math.isfinite(self.temperature) and self.temperature > 0.0):
             raise ValueError(f"temperature must be a number above 0, not {self.temperature!r}")
-        if self.n_steps < 0:
+        if self.n_steps < 0 and self.n_steps != AUTO_STEPS:
             raise ValueError(f"n_steps must be at least 0, not {self.n_steps!r}")
 
     def sampler(self, energy: Energy, prior: LeafPrior) -> Langevin:
@@ -57,13 +61,88 @@ class DrawPlan:
         shrink_rate = prior.shrink_rate(self.prior_variance)
         learning_rate = self.learning_rate
         if learning_rate is None:
-            learning_rate = STEP / (energy.curvature + shrink_rate)
+            learning_rate = min(STEP / (energy.curvature + shrink_rate), SHRINK / shrink_rate)
         if not 0.0 < learning_rate * shrink_rate < 1.0:
             raise ValueError(
                 f"learning_rate must lie between 0 and 1 / shrink rate = {1.0 / shrink_rate:.3g},"
                 f" not {learning_rate!r}"
             )
         return Langevin(learning_rate, self.temperature, shrink_rate)
+
+
+class PosteriorDriver:
+    """Draws from posteriors of an energy under the prior of partitions of the training rows.
+
+    What does not depend on the prior variance is computed once: covers of the leaves, and the prior
+    draws of the first batch.
+    """
+
+    def __init__(
+        self, energy: Energy, partitions: Partitions, *, seed: int = 0, n_threads: int = 1
+    ) -> None:
+        self.energy = energy
+        self.prior = LeafPrior(partitions, energy.weight, energy.unit)
+        self.seed, self.n_threads = seed, n_threads
+        self._first_start: PriorDraws | None = None
+
+    def draw(
+        self,
+        plan: DrawPlan,
+        n_draws: int,
+        *,
+        mirror: bool = False,
+        watched: NDArray[np.intp] = NO_ROWS,
+    ) -> LeafDraws:
+        """Draw as a plan says.
+
+        With `mirror` half of the draws are minus the others, which have the same law where the
+        energy is quadratic: their mean is exactly 0. The draws know their stages at the `watched`
+        training rows.
+        """
+        self._check(n_draws, mirror)
+        energy, prior, n_steps = self.energy, self.prior, plan.n_steps
+        sampler = plan.sampler(energy, prior)
+        n_chains = n_draws // 2 if mirror else n_draws
+        values = np.empty((prior.n_all_leaves, energy.n_outputs, n_chains), dtype=np.float32)
+        stages = np.empty((2, energy.n_outputs, len(watched), n_chains))
+        for first in range(0, n_chains, BATCH):
+            batch = slice(first, min(first + BATCH, n_chains))
+            start = self._start(first, batch.stop - first)
+            chain = FrozenChain(energy, prior, sampler, start=start, n_threads=self.n_threads)
+            if n_steps == AUTO_STEPS:
+                stages[0, :, :, batch] = _run_until_still(chain, watched)
+                n_steps = chain.n_steps
+            else:
+                stages[0, :, :, batch] = _run(chain, n_steps, watched)
+            stages[1, :, :, batch] = chain.state[:, watched]
+            values[:, :, batch] = chain.leaf_values()
+        if mirror:
+            stages = np.concatenate([stages, -stages], axis=3)
+        return LeafDraws(np.array(prior.partitions.n_leaves), values, mirror, stages, n_steps)
+
+    def _check(self, n_draws: int, mirror: bool) -> None:
+        if n_draws < 1:
+            raise ValueError(f"n_draws must be at least 1, not {n_draws!r}")
+        if mirror and n_draws % 2:
+            raise ValueError(f"n_draws={n_draws} must be even: mirror images come in pairs")
+        if mirror and not isinstance(self.energy, QuadraticEnergy):
+            raise ValueError("only draws of a quadratic energy have mirror images of the same law")
+
+    def _start(self, first: int, n_draws: int) -> PriorDraws:
+        kept = self._first_start
+        if first == 0 and kept is not None and kept.n_draws == n_draws:
+            return kept
+        start = PriorDraws.make(
+            self.prior,
+            self.energy.n_outputs,
+            first,
+            n_draws,
+            seed=self.seed,
+            n_threads=self.n_threads,
+        )
+        if first == 0:
+            self._first_start = start
+        return start
 
 
 def draw_posterior(
@@ -77,68 +156,43 @@ def draw_posterior(
     seed: int = 0,
     n_threads: int = 1,
 ) -> LeafDraws:
-    """Draw from the posterior of an energy under the prior of partitions of the training rows.
+    """Draw from one posterior: see `PosteriorDriver.draw`."""
+    driver = PosteriorDriver(energy, partitions, seed=seed, n_threads=n_threads)
+    return driver.draw(plan, n_draws, mirror=mirror, watched=watched)
 
-    With `mirror` half of the draws are minus the others, which have the same law where the energy
-    is quadratic: their mean is exactly 0. The draws know their stages at the `watched` training
-    rows.
+
+def _run(chain: FrozenChain, n_steps: int, rows: NDArray[np.intp]) -> Floats:
+    """Take steps up to number `n_steps`; return the state of some rows halfway."""
+    halfway = chain.state[:, rows]
+    while chain.n_steps < n_steps:
+        if chain.n_steps == n_steps // 2:
+            halfway = chain.state[:, rows]
+        chain.step()
+    return halfway
+
+
+def _run_until_still(chain: FrozenChain, rows: NDArray[np.intp]) -> Floats:
+    """Run for FEWEST_STEPS, twice as many, ... until the variance of the draws stands still.
+
+    Returns the state of some rows halfway. The variance still changes if it does so by more than
+    STILL, and by more than two standard errors: the draws of a batch are independent.
     """
-    if n_draws < 1:
-        raise ValueError(f"n_draws must be at least 1, not {n_draws!r}")
-    if mirror and n_draws % 2:
-        raise ValueError(f"n_draws={n_draws} must be even: mirror images come in pairs")
-    if mirror and not isinstance(energy, QuadraticEnergy):
-        raise ValueError("only draws of a quadratic energy have mirror images of the same law")
-    prior = LeafPrior(partitions, energy.weight, energy.unit)
-    sampler = plan.sampler(energy, prior)
-    n_chains = n_draws // 2 if mirror else n_draws
-    values = np.empty((prior.n_all_leaves, energy.n_outputs, n_chains), dtype=np.float32)
-    stages = np.empty((2, energy.n_outputs, len(watched), n_chains))
-    for first in range(0, n_chains, BATCH):
-        end = min(first + BATCH, n_chains)
-        chain = FrozenChain(
-            energy, prior, sampler, first, end - first, seed=seed, n_threads=n_threads
-        )
-        for step in range(plan.n_steps):
-            if step == plan.n_steps // 2:
-                stages[0, :, :, first:end] = chain.state[:, watched]
-            chain.step()
-        stages[1, :, :, first:end] = chain.state[:, watched]
-        values[:, :, first:end] = chain.leaf_values()
-    if mirror:
-        stages = np.concatenate([stages, -stages], axis=3)
-    return LeafDraws(np.array(partitions.n_leaves), values, mirror, stages)
+    end = FEWEST_STEPS
+    halfway = _run(chain, end, rows)
+    while end < MOST_STEPS:
+        before, after = _squares(halfway), _squares(chain.state[:, rows])
+        change = after - before
+        mean = abs(sums.mean(change))
+        error = math.sqrt(sums.mean(np.square(change - sums.mean(change))) / len(change))
+        if mean <= STILL * sums.mean(before) or mean <= 2.0 * error:
+            break
+        end, halfway = 2 * end, chain.state[:, rows]
+        _run(chain, end, NO_ROWS)
+    return halfway
 
 
-def enough_steps(
-    energy: Energy,
-    partitions: Partitions,
-    plan: DrawPlan,
-    watched: NDArray[np.intp],
-    *,
-    seed: int = 0,
-    n_threads: int = 1,
-) -> int:
-    """Return how many steps it takes until the variance of the draws no longer changes.
-
-    The first batch runs for FEWEST_STEPS, then for twice as many, and so on, until its variance at
-    the watched training rows is that of halfway but for STILL.
-    """
-    prior = LeafPrior(partitions, energy.weight, energy.unit)
-    sampler = plan.sampler(energy, prior)
-    chain = FrozenChain(energy, prior, sampler, seed=seed, n_threads=n_threads)
-    end, halfway = FEWEST_STEPS, 0.0
-    while True:
-        while chain.n_steps < end:
-            if chain.n_steps == end // 2:
-                halfway = _variance(chain, watched)
-            chain.step()
-        now = _variance(chain, watched)
-        if abs(now - halfway) <= STILL * halfway or end >= MOST_STEPS:
-            return end
-        end, halfway = 2 * end, now
-
-
-def _variance(chain: FrozenChain, rows: NDArray[np.intp]) -> float:
-    """Return the variance over draws, mean over rows and outputs."""
-    return sums.mean(chain.state[:, rows].var(axis=2).reshape(-1))
+def _squares(state: Floats) -> Floats:
+    """Return the mean square of each draw about the mean of all draws, (M,)."""
+    centred = state - state.mean(axis=2, keepdims=True)
+    squares = np.square(centred).reshape(-1, state.shape[2])
+    return np.array([sums.mean(column) for column in squares.T])

@@ -14,6 +14,9 @@ given the partitions they are independent. What is drawn depends on the seed and
 draw, never on how many draws there are.
 """
 
+import math
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -33,11 +36,56 @@ Ints = NDArray[np.int32]
 BATCH = 16
 
 
+@dataclass(frozen=True)
+class PriorDraws:
+    """Draws first_draw, ... from the prior at T / (gamma K) = 1, as every batch begins.
+
+    Another prior variance multiplies them. `values` (n_all_leaves, n_outputs, M) of the leaves,
+    `state` (n_outputs, n_rows, M) at the training rows, `largest` (M,) the largest |state|.
+    """
+
+    first_draw: int
+    seed: int
+    values: Floats
+    state: Floats
+    largest: Floats
+
+    @classmethod
+    def make(
+        cls,
+        prior: LeafPrior,
+        n_outputs: int,
+        first_draw: int,
+        n_draws: int,
+        *,
+        seed: int = 0,
+        n_threads: int = 1,
+    ) -> "PriorDraws":
+        """Draw from the prior: a pass over the rows for each partition."""
+        if first_draw % BATCH + n_draws > BATCH:
+            raise ValueError(
+                f"draws {first_draw}..{first_draw + n_draws - 1} are not of one batch of {BATCH}"
+            )
+        values = np.empty((prior.n_all_leaves, n_outputs, n_draws))
+        state = np.zeros((n_outputs, prior.partitions.n_rows, n_draws))
+        largest = np.zeros(n_draws)
+        prior.draw(1.0, first_draw, values, seed)
+        for k in range(prior.n_partitions):
+            leaf = prior.partitions.leaf(k)
+            _core.advance_draws(leaf, values[prior.of(k)], 1.0, state, largest, n_threads)
+        return cls(first_draw, seed, values, state, largest)
+
+    @property
+    def n_draws(self) -> int:
+        """Number of draws."""
+        return len(self.largest)
+
+
 class FrozenChain:
     """Draws first_draw, first_draw + 1, ... of one batch, side by side.
 
     `state` (n_outputs, n_rows, M) is what they are at the training rows, `leaf_values()` what every
-    leaf adds to them.
+    leaf adds to them. `start` are their prior draws, if these are known already.
     """
 
     def __init__(
@@ -50,41 +98,33 @@ class FrozenChain:
         *,
         seed: int = 0,
         n_threads: int = 1,
+        start: PriorDraws | None = None,
     ) -> None:
         if energy.n_rows != prior.partitions.n_rows:
             raise ValueError(
                 f"the energy has {energy.n_rows} rows and the partitions {prior.partitions.n_rows}"
             )
-        if first_draw % BATCH + n_draws > BATCH:
-            raise ValueError(
-                f"draws {first_draw}..{first_draw + n_draws - 1} are not of one batch of {BATCH}"
+        if start is None:
+            start = PriorDraws.make(
+                prior, energy.n_outputs, first_draw, n_draws, seed=seed, n_threads=n_threads
             )
         self.energy, self.prior, self.sampler = energy, prior, sampler
-        self.first_draw, self.seed, self.n_threads = first_draw, seed, n_threads
+        self.first_draw, self.seed, self.n_threads = start.first_draw, start.seed, n_threads
         self.n_steps = 0
-        self.state: Floats = np.zeros((energy.n_outputs, energy.n_rows, n_draws))
-        self.largest: Floats = np.zeros(n_draws)
+        # Without data, as in a leaf without rows, the chain keeps the variance v of a leaf value if
+        #
+        #     v = (1 - gamma eps)^2 v + 2 eps T / (K W_j)
+        #
+        # that is, at v = T / (gamma K W_j) / (1 - gamma eps / 2): the prior's but for the bias of a
+        # step. An empty leaf starts and stays there like any other, with G_j = 0.
+        variance = sampler.temperature / (sampler.shrink_rate * prior.n_partitions)
+        deviation = math.sqrt(variance)
+        self.state: Floats = deviation * start.state
+        self.largest: Floats = deviation * start.largest
         # Every step shrinks all leaves. Values are kept as multiples of a factor that shrinks
         # instead, so that a step touches the leaves of its partition only.
-        self._values: Floats = np.empty((prior.n_all_leaves, energy.n_outputs, n_draws))
+        self._values: Floats = deviation * start.values
         self._factor = 1.0
-        self._start()
-
-    def _start(self) -> None:
-        """Draw the state from the prior.
-
-        Without data, as in a leaf without rows, the chain keeps the variance v of a leaf value if
-
-            v = (1 - gamma eps)^2 v + 2 eps T / (K W_j)
-
-        that is, at v = T / (gamma K W_j) / (1 - gamma eps / 2): the prior's but for the bias of a
-        step. An empty leaf starts and stays there like any other, with G_j = 0.
-        """
-        prior, sampler = self.prior, self.sampler
-        variance = sampler.temperature / (sampler.shrink_rate * prior.n_partitions)
-        prior.draw(variance, self.first_draw, self._values, self.seed)
-        for k in range(prior.n_partitions):
-            self._advance(prior.partitions.leaf(k), self._values[prior.of(k)], 1.0)
 
     def step(self) -> int:
         """Take one step with all draws, and return the number of its partition."""

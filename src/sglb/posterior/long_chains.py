@@ -25,8 +25,8 @@ from sglb.chains import boost_all
 from sglb.diagnostics import LEAST_DRAWS
 from sglb.leaves import LeafRule
 from sglb.losses import Loss
-from sglb.posterior.drawing import STEP
-from sglb.posterior.of_model import AUTO_STEPS, WATCHED_ROWS, ChainPosterior, PosteriorPlan
+from sglb.posterior.drawing import AUTO_STEPS, STEP
+from sglb.posterior.of_model import WATCHED_ROWS, ChainPosterior, PosteriorPlan
 from sglb.posterior.states import virtual_states
 from sglb.recipe import Recipe
 from sglb.samplers import Langevin

@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 from sglb.losses import Loss
 from sglb.losses.blocks import sample_rows
 from sglb.losses.shapes import user_shape
-from sglb.posterior.drawing import DrawPlan, draw_posterior, enough_steps
+from sglb.posterior.drawing import AUTO_STEPS, DrawPlan, PosteriorDriver
 from sglb.posterior.energies import Energy, LossEnergy, QuadraticEnergy
+from sglb.posterior.frozen import BATCH
 from sglb.posterior.harmless import largest_harmless
 from sglb.posterior.leaf_draws import LeafDraws
 from sglb.posterior.partitions import Partitions, TreePartitions
@@ -32,12 +33,11 @@ from sglb.trace import Trace, join, mean_raw
 Floats = NDArray[np.float64]
 Kind = Literal["laplace", "full", "paper"]
 
-AUTO_STEPS = -1
 # So small that standard deviations are 0 beside any y, and their squares are not.
 LEAST_TEMPERATURE = 1e-200
 # Draws that a prior variance is tried with, and training rows: of a rare class some have to be
 # among them.
-TRIAL_DRAWS, TRIAL_ROWS, TRIAL_STEPS = 64, 2000, 75
+TRIAL_DRAWS, TRIAL_ROWS, TRIAL_STEPS = 2 * BATCH, 2000, 75
 # Automatic prior variances. Around a model of numbers 90 % intervals of Friedman's function
 # held it in 85 % (1,000 rows) and 91 % (5,000) of new rows; with 1 in 98 and 99 %, with .1 in 62
 # and 73 % (`benchmarks.uncertainty`, known functions). The full posterior has to reach the function
@@ -115,22 +115,15 @@ def draw_for_trees(
     ones, `order` has those that are least so at its end.
     """
     energy: Energy
-    variance = LAPLACE_VARIANCE if plan.kind == "laplace" else FULL_VARIANCE
     if plan.kind == "laplace":
-        energy = quadratic = QuadraticEnergy.at(loss, target, raw)
-        if plan.prior_variance is None and loss.task != "regression":
-            variance = _automatic_variance(loss, quadratic, partitions, raw, plan, n_threads, order)
+        energy = QuadraticEnergy.at(loss, target, raw)
     else:
         energy = LossEnergy(loss, target, offset)
+    driver = PosteriorDriver(energy, partitions, seed=plan.seed, n_threads=n_threads)
     if plan.prior_variance is None:
-        plan = replace(plan, prior_variance=variance)
-    watched = _some_rows(energy.n_rows, WATCHED_ROWS, order)
-    if plan.n_steps == AUTO_STEPS:
-        n_steps = enough_steps(
-            energy, partitions, _draw_plan(plan), watched, seed=plan.seed, n_threads=n_threads
-        )
-        plan = replace(plan, n_steps=n_steps)
-    return ChainPosterior(_draw(energy, partitions, plan, watched, n_threads), plan)
+        plan = replace(plan, prior_variance=_automatic_variance(loss, driver, raw, plan, order))
+    draws = _draw(driver, plan, _some_rows(energy.n_rows, WATCHED_ROWS, order))
+    return ChainPosterior(draws, replace(plan, n_steps=draws.n_steps))
 
 
 def centre_of(traces: Sequence[Trace], columns: NDArray[np.uint8], n_threads: int) -> Floats:
@@ -149,28 +142,14 @@ def _variance_between(
     return float(raws.var(axis=0, ddof=1).mean())
 
 
-def _draw(
-    energy: Energy,
-    partitions: Partitions,
-    plan: PosteriorPlan,
-    watched: NDArray[np.intp],
-    n_threads: int,
-) -> LeafDraws:
-    return draw_posterior(
-        energy,
-        partitions,
-        _draw_plan(plan),
+def _draw(driver: PosteriorDriver, plan: PosteriorPlan, watched: NDArray[np.intp]) -> LeafDraws:
+    assert plan.prior_variance is not None
+    return driver.draw(
+        DrawPlan(plan.prior_variance, plan.temperature, plan.n_steps),
         plan.n_draws,
         mirror=plan.kind == "laplace",
         watched=watched,
-        seed=plan.seed,
-        n_threads=n_threads,
     )
-
-
-def _draw_plan(plan: PosteriorPlan) -> DrawPlan:
-    assert plan.prior_variance is not None
-    return DrawPlan(plan.prior_variance, plan.temperature, max(plan.n_steps, 0))
 
 
 def _some_rows(n_rows: int, n: int, order: NDArray[np.uint32] | None) -> NDArray[np.intp]:
@@ -182,20 +161,22 @@ def _some_rows(n_rows: int, n: int, order: NDArray[np.uint32] | None) -> NDArray
 
 def _automatic_variance(
     loss: Loss,
-    energy: QuadraticEnergy,
-    partitions: Partitions,
+    driver: PosteriorDriver,
     raw: Floats,
     plan: PosteriorPlan,
-    n_threads: int,
     order: NDArray[np.uint32] | None,
 ) -> float:
-    """Return the largest prior variance that does not harm the predictions of classes."""
+    """Return the prior variance of numbers, or the largest that does not harm those of classes."""
+    energy = driver.energy
+    if not isinstance(energy, QuadraticEnergy):
+        return FULL_VARIANCE
+    if loss.task == "regression":
+        return LAPLACE_VARIANCE
     rows = _some_rows(energy.n_rows, TRIAL_ROWS, order)
     trial = replace(plan, n_draws=TRIAL_DRAWS, n_steps=TRIAL_STEPS)
 
     def draw(variance: float) -> Floats:
-        chosen = replace(trial, prior_variance=variance)
-        last: Floats = _draw(energy, partitions, chosen, rows, n_threads).stages[1]
+        last: Floats = _draw(driver, replace(trial, prior_variance=variance), rows).stages[1]
         return last
 
     return largest_harmless(loss, raw[:, rows], energy.row_curvature(rows), draw)

@@ -438,9 +438,11 @@ def test_a_leaf_without_rows_counts_as_one_of_an_ordinary_row(scale, unit):
 def test_steps_are_as_long_as_their_bias_allows():
     case = problem()
     prior = LeafPrior(case.partitions, case.quadratic.weight)
-    sampler = DrawPlan(0.3).sampler(case.quadratic, prior)
-    total = case.quadratic.curvature + sampler.shrink_rate
-    assert sampler.learning_rate * total == pytest.approx(0.25)
+    weak = DrawPlan(100.0).sampler(case.quadratic, prior)
+    total = case.quadratic.curvature + weak.shrink_rate
+    assert weak.learning_rate * total == pytest.approx(0.25)
+    strong = DrawPlan(0.3).sampler(case.quadratic, prior)  # a draw is made of at least 20 trees
+    assert strong.learning_rate * strong.shrink_rate == pytest.approx(0.05)
 
 
 def test_a_step_that_is_too_long_is_noticed():

@@ -2,9 +2,9 @@
 
     python examples/uncertainty.py [picture.png]
 
-Classes: the label follows the height, below zero it is 1 in 95 of 100 cases, above it is a coin
-toss. Nearly all rows lie on the left. Data uncertainty is large where the label is a coin toss,
-knowledge uncertainty where there are few rows.
+Classes: on the left the label is 1 in 95 of 100 cases below zero, and a coin toss above; on the
+right it is the other way round. 98 of 100 rows lie on the left. Data uncertainty is large where the
+label is a coin toss, knowledge uncertainty where there are few rows.
 
 Numbers: a sine with more noise on the right and without rows between -0.5 and 0.8. Intervals follow
 the noise. In the gap trees are constant: neither the prediction nor its spread shows that no row
@@ -19,17 +19,17 @@ import sglb
 
 rng = np.random.default_rng(0)
 n_rows = 2000
-is_left = rng.random(n_rows) < 0.99
+is_left = rng.random(n_rows) < 0.98
 side = np.where(is_left, rng.uniform(-1, 0, n_rows), rng.uniform(0, 1, n_rows))
 height = rng.uniform(-1, 1, n_rows)
-label = rng.random(n_rows) < np.where(height < 0, 0.95, 0.5)
+label = rng.random(n_rows) < np.where((height < 0) == is_left, 0.95, 0.5)
 classifier = sglb.SGLBClassifier(uncertainty=True, random_state=0)
 classifier.fit(np.column_stack([side, height]), label)
 points = {
     "many rows, clear": (-0.5, -0.5),
     "many rows, coin toss": (-0.5, 0.5),
-    "few rows, clear": (0.5, -0.5),
-    "few rows, coin toss": (0.5, 0.5),
+    "few rows, clear": (0.5, 0.5),
+    "few rows, coin toss": (0.5, -0.5),
 }
 uncertainty = classifier.predict_uncertainty(np.array(list(points.values())))
 print(f"{'':20} probability   data   knowledge")

@@ -74,12 +74,7 @@ def fan_chart(
     order = np.argsort(place, kind="stable")
     axes = axes_to_draw_on(axes, 8.0, 4.6)
     if y is not None:
-        points = _read("y", y, len(table))[order]
-        kept = np.unique(np.linspace(0, len(table) - 1, MOST_POINTS).astype(np.intp))
-        axes.plot(
-            place[order][kept], points[kept], "o", color=INK, alpha=0.3, markersize=3,
-            markeredgewidth=0, zorder=2, label="outcomes",
-        )  # fmt: skip
+        _draw_outcomes(axes, place[order], _read("y", y, len(table))[order])
     is_binned = len(table) > FINEST_BANDS
     at, bands = place[order], table[order]
     if is_binned:
@@ -105,6 +100,14 @@ def fan_chart(
     write_legend(axes, loc="best")
     write_title(axes, title, f"{len(table):,} rows in {len(at)} bins" if is_binned else "")
     return axes
+
+
+def _draw_outcomes(axes: "Axes", x: Floats, y: Floats) -> None:
+    kept = np.unique(np.linspace(0, len(y) - 1, MOST_POINTS).astype(np.intp))
+    axes.plot(
+        x[kept], y[kept], "o", color=INK, alpha=0.3, markersize=3, markeredgewidth=0, zorder=2,
+        label="outcomes",
+    )  # fmt: skip
 
 
 def reliability(
@@ -185,13 +188,7 @@ def coverage_by_scale(
         coverage = getattr(bounds, "coverage", None)
         if coverage is None:
             raise ValueError("coverage is needed: the probability that the intervals promise")
-    if isinstance(y, CoverageTable):
-        table = y
-    else:
-        if bounds is None or scale is None:
-            raise ValueError("coverage_by_scale needs y, bounds and scale, or a table of them")
-        ends = getattr(bounds, "bounds", bounds)
-        table = calibration.coverage_by_scale(y, ends, scale, n_bins)
+    table = y if isinstance(y, CoverageTable) else _coverage_table(y, bounds, scale, n_bins)
     if not len(table.coverage):
         raise ValueError("coverage_by_scale needs at least a row")
     upper, lower = _two_axes(axes)
@@ -224,6 +221,14 @@ def coverage_by_scale(
     covered = f"{_percent(mean)} % are covered, {_percent(coverage)} % promised"
     write_title(upper, title, f"{rows:,} rows; {covered}")
     return upper, lower
+
+
+def _coverage_table(
+    y: ArrayLike, bounds: Any, scale: ArrayLike | None, n_bins: int
+) -> CoverageTable:
+    if bounds is None or scale is None:
+        raise ValueError("coverage_by_scale needs y, bounds and scale, or a table of them")
+    return calibration.coverage_by_scale(y, getattr(bounds, "bounds", bounds), scale, n_bins)
 
 
 def rejection_curve(

@@ -187,7 +187,11 @@ def coverage(results):
             for name in names
         ]
         lines.append(f"| {table} | " + " | ".join(cells) + " |")
-    return lines
+    means = []
+    for name in names:
+        shares = [average(results, table, name, "coverage") for table in _sets(results)]
+        means.append(f"{100.0 * mean(share for share in shares if share is not None):.1f}")
+    return [*lines, "| **mean** | " + " | ".join(means) + " |"]
 
 
 def by_scale(results):

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 OWN = "sglb"
-METHODS = (OWN, "ngboost", "catboost", "lightgbm", "quantile_forest", "hessboost")
+METHODS = (OWN, "sglb_conformal", "ngboost", "catboost", "lightgbm", "quantile_forest", "hessboost")
 MAX_ROUNDS, PATIENCE = 1000, 50
 HELD_OUT = 0.2
 COVERAGE = 0.9

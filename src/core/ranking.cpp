@@ -1,0 +1,145 @@
+#include "ranking.h"
+
+#include <stdexcept>
+#include <string>
+
+namespace sglb {
+namespace {
+
+constexpr double ln2 = 0.69314718055994530942;
+
+// A discount of place p, and the memory that goes with it.
+enum class Discount { logarithmic, flat, harmonic, geometric };
+enum class Scale { none, ideal, cutoff, relevant, relevant_within };
+
+struct Form {
+    std::string_view name;
+    Discount discount;
+    Memory memory;
+    Scale scale;
+};
+
+constexpr Form forms[] = {
+    {"dcg", Discount::logarithmic, Memory::none, Scale::none},
+    {"ndcg", Discount::logarithmic, Memory::none, Scale::ideal},
+    {"precision", Discount::flat, Memory::none, Scale::cutoff},
+    {"recall", Discount::flat, Memory::none, Scale::relevant},
+    {"map", Discount::harmonic, Memory::count, Scale::relevant_within},
+    {"mrr", Discount::harmonic, Memory::cascade, Scale::none},
+    {"err", Discount::harmonic, Memory::cascade, Scale::none},
+    {"pfound", Discount::geometric, Memory::cascade, Scale::none},
+    {"decay", Discount::geometric, Memory::none, Scale::none},
+};
+
+const Form& find_form(std::string_view name) {
+    for (const Form& form : forms)
+        if (form.name == name) return form;
+    throw std::invalid_argument("no kernel for metric '" + std::string(name) + "'");
+}
+
+std::vector<double> discounts_of(Discount discount, int64_t n, double decay) {
+    std::vector<double> out(static_cast<size_t>(n), 1.0);
+    double power = 1.0;
+    for (int64_t p = 0; p < n; ++p) {
+        double& d = out[static_cast<size_t>(p)];
+        if (discount == Discount::logarithmic) d = ln2 / logarithm(static_cast<double>(p + 2));
+        if (discount == Discount::harmonic) d = 1.0 / static_cast<double>(p + 1);
+        if (discount == Discount::geometric) d = power;
+        power *= decay;
+    }
+    return out;
+}
+
+RankingMetric metric_of(const Form& form, int64_t longest, int64_t cutoff, double decay) {
+    RankingMetric metric{form.memory, cutoff, discounts_of(form.discount, longest + 1, decay), {}};
+    const std::vector<double>& d = metric.discount;
+    for (int64_t q = 0; q < longest; ++q) {
+        const auto at = static_cast<size_t>(q);
+        const double below = q + 1 < cutoff && form.name != "decay" ? d[at + 1] : 0.0;
+        metric.drop.push_back(q < cutoff ? d[at] - below : 0.0);
+    }
+    return metric;
+}
+
+double inverse(double x) { return x > 0.0 ? 1.0 / x : 0.0; }
+
+// Where the metric of a query has no value, no order is better than another: 0.
+double scale_of(const RankingTarget& target, Scale scale, int64_t query,
+                std::vector<double>& gains) {
+    const int64_t n = target.queries->size(query), cutoff = target.metric.cutoff;
+    const uint32_t* rows = target.queries->rows(query);
+    if (scale == Scale::none) return 1.0;
+    if (scale == Scale::cutoff) return inverse(static_cast<double>(cutoff));
+    gains.clear();
+    for (int64_t i = 0; i < n; ++i) gains.push_back(target.gain[rows[i]]);
+    if (scale == Scale::ideal) {
+        std::sort(gains.begin(), gains.end(), [](double a, double b) { return a > b; });
+        double ideal = 0.0;
+        for (int64_t p = 0; p < std::min(n, cutoff); ++p)
+            ideal += gains[static_cast<size_t>(p)] * target.metric.discount[static_cast<size_t>(p)];
+        return inverse(ideal);
+    }
+    const auto n_relevant =
+        std::count_if(gains.begin(), gains.end(), [](double gain) { return gain > 0.0; });
+    const auto most = scale == Scale::relevant ? n_relevant : std::min(n_relevant, cutoff);
+    return inverse(static_cast<double>(most));
+}
+
+template <Memory memory>
+void fill_effects(const RankingTarget& target, int64_t query, double* effects) {
+    const int64_t n = target.queries->size(query);
+    const uint32_t* rows = target.queries->rows(query);
+    for (int64_t i = 0; i < n; ++i) {
+        double state = 1.0;
+        for (int64_t q = 0; q + 1 < n; ++q) {
+            const double other = target.gain[rows[q < i ? q : q + 1]];
+            *effects++ = target.scale[static_cast<size_t>(query)] * (target.gain[rows[i]] - other) *
+                         target.metric.drop[static_cast<size_t>(q)] * state;
+            state = remember<memory>(state, other);
+        }
+    }
+}
+
+}  // namespace
+
+Queries::Queries(int64_t n_rows, int64_t n_queries, const uint32_t* order, const int64_t* starts,
+                 const RowNumbers& numbers)
+    : n_rows(n_rows), n_queries(n_queries), order(order), starts(starts), numbers(numbers) {
+    blocks.push_back(0);
+    for (int64_t q = 0; q < n_queries; ++q) {
+        longest = std::max(longest, size(q));
+        if (starts[q + 1] - starts[blocks.back()] >= block_rows) blocks.push_back(q + 1);
+    }
+    if (blocks.back() != n_queries) blocks.push_back(n_queries);
+}
+
+RankingTarget::RankingTarget(const Queries& queries, const double* relevance, const double* gain,
+                             std::string_view name, int64_t cutoff, double decay)
+    : queries(&queries), relevance(relevance), gain(gain) {
+    const Form& form = find_form(name);
+    metric = metric_of(form, queries.longest, cutoff, decay);
+    std::vector<double> gains;
+    for (int64_t q = 0; q < queries.n_queries; ++q)
+        scale.push_back(scale_of(*this, form.scale, q, gains));
+}
+
+void rank_documents(const double* score, int64_t n, int64_t n_top, Ranked* ranked) {
+    for (int64_t i = 0; i < n; ++i) ranked[i] = {score[i], static_cast<uint32_t>(i)};
+    // Below about 64 documents to sort them all is as fast.
+    if (n_top < n && n > 64) {
+        std::nth_element(ranked, ranked + n_top, ranked + n);
+        n = n_top;
+    }
+    std::sort(ranked, ranked + n);
+}
+
+void swap_effects(const RankingTarget& target, int64_t query, double* effects) {
+    if (target.metric.memory == Memory::none)
+        fill_effects<Memory::none>(target, query, effects);
+    else if (target.metric.memory == Memory::count)
+        fill_effects<Memory::count>(target, query, effects);
+    else
+        fill_effects<Memory::cascade>(target, query, effects);
+}
+
+}  // namespace sglb

@@ -1,3 +1,9 @@
+// GCC would follow the branches of a clamp to the end of a pair's formula, which leaves no loop
+// that it could take in vectors.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("no-thread-jumps")
+#endif
+
 #include "ranking_pairs.h"
 
 #include <array>
@@ -42,41 +48,58 @@ SGLB_INLINE double sum_in_lanes(const double* __restrict x, int64_t n) {
            ((part[1] + part[5]) + (part[3] + part[7]));
 }
 
-// All pairs of document i with those after it. Returns the sum of their |gradient|.
+// The document that a run of pairs has in common.
+struct First {
+    double raw, gain, discount, sigma, scale;
+    double near, far;  // a weight is divided by near + far |z_i - z_j|
+};
+
+// Gradient and hessian by z_j of the pairs of a document i with n others: OUT slope, bend [n]. The
+// gradient by z_i is -slope.
 template <bool by_place>
-SGLB_INLINE double add_pairs(Pairs& pairs, int64_t i) {
-    const int64_t n = pairs.n, first = i + 1;
-    const double z = pairs.raw[i], own_gain = pairs.gain[i], own_discount = pairs.discount[i];
-    const double sigma = pairs.sigma, scale = pairs.scale;
-    const double* __restrict raw = pairs.raw.data();
-    const double* __restrict gain = pairs.gain.data();
-    const double* __restrict discount = pairs.discount.data();
-    double* __restrict gradient = pairs.gradient.data();
-    double* __restrict hessian = pairs.hessian.data();
-    double* __restrict slope = pairs.slope.data();
-    double* __restrict bend = pairs.bend.data();
-    // A weight over 1 + 0 |z_i - z_j| is the weight: no branch.
-    const double near = pairs.normalise ? 0.01 : 1.0, far = pairs.normalise ? 1.0 : 0.0;
-    for (int64_t j = first; j < n; ++j) {
-        const double gap = own_gain - gain[j], distance = z - raw[j];
-        const double sign = gap > 0.0 ? 1.0 : gap < 0.0 ? -1.0 : 0.0;
+SGLB_INLINE void pair_slopes(const First& i, int64_t n, const double* __restrict raw,
+                             const double* __restrict gain, const double* __restrict discount,
+                             double* __restrict slope, double* __restrict bend) {
+    const First first = i;  // lets the compiler keep it in registers
+    for (int64_t j = 0; j < n; ++j) {
+        const double gap = first.gain - gain[j], distance = first.raw - raw[j];
+        const double sign = (gap > 0.0 ? 1.0 : 0.0) - (gap < 0.0 ? 1.0 : 0.0);
         double weight = absolute(sign);
         if constexpr (by_place)
-            weight = absolute(gap) * absolute(own_discount - discount[j]) * scale /
-                     (near + far * absolute(distance));
+            weight = absolute(gap) * absolute(first.discount - discount[j]) * first.scale /
+                     (first.near + first.far * absolute(distance));
         // The chance that the pair is in the wrong order.
-        const double wrong = 1.0 / (1.0 + exponential(sigma * (sign * distance)));
-        const double pull = sigma * weight * wrong;
-        gradient[j] += sign * pull;
+        const double wrong = 1.0 / (1.0 + exponential(first.sigma * (sign * distance)));
+        const double pull = first.sigma * weight * wrong;
         slope[j] = sign * pull;
-        bend[j] = sigma * pull * (1.0 - wrong);
-        hessian[j] += bend[j];
+        bend[j] = first.sigma * pull * (1.0 - wrong);
     }
-    gradient[i] -= sum_in_lanes(slope + first, n - first);
-    hessian[i] += sum_in_lanes(bend + first, n - first);
+}
+
+// All pairs of document i with those after it. Returns the sum of their |gradient|, by place only.
+template <bool by_place>
+SGLB_INLINE double add_pairs(Pairs& pairs, int64_t i) {
+    const int64_t after = i + 1, n = pairs.n - after;
+    const First first{pairs.raw[i],
+                      pairs.gain[i],
+                      pairs.discount[i],
+                      pairs.sigma,
+                      pairs.scale,
+                      pairs.normalise ? 0.01 : 1.0,
+                      pairs.normalise ? 1.0 : 0.0};
+    double* __restrict slope = pairs.slope.data();
+    double* __restrict bend = pairs.bend.data();
+    pair_slopes<by_place>(first, n, pairs.raw.data() + after, pairs.gain.data() + after,
+                          pairs.discount.data() + after, slope, bend);
+    double* __restrict gradient = pairs.gradient.data();
+    double* __restrict hessian = pairs.hessian.data();
+    for (int64_t j = 0; j < n; ++j) gradient[after + j] += slope[j];
+    for (int64_t j = 0; j < n; ++j) hessian[after + j] += bend[j];
+    gradient[i] -= sum_in_lanes(slope, n);
+    hessian[i] += sum_in_lanes(bend, n);
     if constexpr (!by_place) return 0.0;
-    for (int64_t j = first; j < n; ++j) slope[j] = absolute(slope[j]);
-    return sum_in_lanes(slope + first, n - first);
+    for (int64_t j = 0; j < n; ++j) slope[j] = absolute(slope[j]);
+    return sum_in_lanes(slope, n);
 }
 
 SGLB_KERNEL double add_all_pairs(Pairs& pairs, int64_t n_first) {

@@ -57,7 +57,8 @@ def make_problem(rng, name, sizes=None):
     sizes = rng.permutation(SIZES) if sizes is None else sizes
     queries = make_queries(sizes, rng)
     relevance = rng.integers(0, 5, queries.n_rows).astype(float)
-    relevance[queries.rows[rng.integers(len(sizes))]] = 2.0
+    if len(sizes) > 1:
+        relevance[queries.rows[rng.integers(len(sizes))]] = 2.0
     gain = gains_of(name, relevance)
     if name in reference.CASCADES:
         gain[rng.random(queries.n_rows) < 0.2] = 1.0
@@ -204,7 +205,8 @@ def test_stochastic_rank_is_unbiased(n, sigma, mu):
         ).reshape(N_DRAWS, n)
         error = draws.std(axis=0) / np.sqrt(N_DRAWS)
         # The exact derivatives have an error of 2e-6 / sigma, a metric that is constant none.
-        assert (np.abs(draws.mean(axis=0) + slopes @ values) <= 4 * error + 1e-5 / sigma).all()
+        off = np.abs(draws.mean(axis=0) + slopes @ values)
+        assert (off <= 4 * error + 1e-5 / sigma).all(), name
 
 
 def test_exact_derivatives_are_those_of_a_known_integral():
@@ -270,6 +272,18 @@ def test_lambdarank_equals_its_twin(rng, truncation, sigma, normalise):
     expected = by_query(
         problem, lambda d: reference.lambdarank(d.gain, d.z, sigma, truncation, normalise)
     )
+    assert np.allclose(slopes, expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("n", [63, 64, 65, 130])
+def test_of_equal_scores_the_first_document_is_above(n):
+    """On both sides of 64 documents, up to which places are counted and not sorted."""
+    problem = make_problem(np.random.default_rng(n), "ndcg", [n])
+    problem.z = np.round(problem.z)
+    target = target_of(problem, Metric("ndcg", 5))
+    slopes = with_hessian(lambdarank(target, problem.z, 1.0, False), n)
+    expected = by_query(problem, lambda d: reference.lambdarank(d.gain, d.z, 1.0, 5, False))
+    assert expected.any()
     assert np.allclose(slopes, expected, rtol=1e-9, atol=1e-12)
 
 

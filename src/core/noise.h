@@ -31,7 +31,7 @@ enum class Role : uint32_t {
     draw = 13,        // gradient noise of frozen chains, by leaf and draw
     ranking = 14,     // noise on the scores of a ranking loss, by row; output: sample
     curvature = 15,   // the same for the curvature of a ranking loss
-    shuffle = 16,     // random orders of the documents of a query, by row; output: four orders
+    shuffle = 17,     // random orders of the documents of a query, by row; output: four orders
 };
 
 using Words = std::array<uint32_t, 4>;

@@ -1,5 +1,6 @@
 #include "ranking.h"
 
+#include <array>
 #include <stdexcept>
 #include <string>
 
@@ -85,6 +86,33 @@ double scale_of(const RankingTarget& target, Scale scale, int64_t query,
     return inverse(static_cast<double>(most));
 }
 
+// Up to this many documents are ranked by counting those above each of them: n^2 comparisons
+// without a branch, where sorting mispredicts about every other one of n log n.
+constexpr int64_t most_counted = 64;
+constexpr int64_t lanes = 8;
+
+// OUT place [n rounded up to lanes], score being as long: how many documents are above each one.
+// Documents before a block of lanes are above those of equal score in it, documents after it are
+// below them.
+SGLB_KERNEL void count_places(const double* __restrict score, int64_t n,
+                              int64_t* __restrict place) {
+    for (int64_t first = 0; first < n; first += lanes) {
+        alignas(64) int64_t count[lanes] = {};
+        const double* __restrict own = score + first;
+        const int64_t end = std::min(first + lanes, n);
+        for (int64_t j = 0; j < first; ++j)
+            for (int64_t l = 0; l < lanes; ++l) count[l] += score[j] >= own[l] ? 1 : 0;
+        for (int64_t j = first; j < end; ++j)
+            for (int64_t l = 0; l < lanes; ++l) {
+                const bool ties = score[j] == own[l] && j < first + l;
+                count[l] += score[j] > own[l] || ties ? 1 : 0;
+            }
+        for (int64_t j = end; j < n; ++j)
+            for (int64_t l = 0; l < lanes; ++l) count[l] += score[j] > own[l] ? 1 : 0;
+        for (int64_t l = 0; l < lanes; ++l) place[first + l] = count[l];
+    }
+}
+
 template <Memory memory>
 void fill_effects(const RankingTarget& target, int64_t query, double* effects) {
     const int64_t n = target.queries->size(query);
@@ -124,13 +152,18 @@ RankingTarget::RankingTarget(const Queries& queries, const double* relevance, co
 }
 
 void rank_documents(const double* score, int64_t n, int64_t n_top, Ranked* ranked) {
-    for (int64_t i = 0; i < n; ++i) ranked[i] = {score[i], static_cast<uint32_t>(i)};
-    // Below about 64 documents to sort them all is as fast.
-    if (n_top < n && n > 64) {
-        std::nth_element(ranked, ranked + n_top, ranked + n);
-        n = n_top;
+    if (n <= most_counted) {
+        alignas(64) std::array<double, most_counted> padded{};
+        alignas(64) std::array<int64_t, most_counted> place;
+        std::copy_n(score, n, padded.begin());
+        count_places(padded.data(), n, place.data());
+        for (int64_t i = 0; i < n; ++i)
+            ranked[place[static_cast<size_t>(i)]] = {score[i], static_cast<uint32_t>(i)};
+        return;
     }
-    std::sort(ranked, ranked + n);
+    for (int64_t i = 0; i < n; ++i) ranked[i] = {score[i], static_cast<uint32_t>(i)};
+    if (n_top < n) std::nth_element(ranked, ranked + n_top, ranked + n);
+    std::sort(ranked, ranked + std::min(n_top, n));
 }
 
 void swap_effects(const RankingTarget& target, int64_t query, double* effects) {

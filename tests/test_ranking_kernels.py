@@ -295,6 +295,33 @@ def test_pairwise_logistic_equals_its_twin(rng, sigma):
     assert np.allclose(slopes, expected, rtol=1e-9, atol=1e-12)
 
 
+@given(generators)
+def test_pairwise_losses_have_the_pairwise_gradient(rng):
+    problem = make_problem(rng, "ndcg")
+    n = len(problem.z)
+
+    def total(z):
+        loss = np.empty(n)
+        _core.pairwise_losses(problem.queries.core, problem.relevance, z, 2.0, loss, 1)
+        return loss.sum()
+
+    direction = rng.normal(size=n)
+    slope = with_hessian(pairwise_logistic(problem, 2.0), n)[0] @ direction
+    difference = total(problem.z + 1e-6 * direction) - total(problem.z - 1e-6 * direction)
+    assert difference / 2e-6 == pytest.approx(slope, rel=1e-5, abs=1e-5)
+
+
+def test_the_pairwise_loss_does_not_depend_on_the_order_of_the_rows():
+    rng = np.random.default_rng(6)
+    relevance, z = rng.integers(0, 3, 200).astype(float), np.round(rng.normal(size=200), 1)
+    order = rng.permutation(200)
+    slopes = []
+    for rows in (np.arange(200), order):
+        problem = SimpleNamespace(queries=make_queries([200]), relevance=relevance[rows], z=z[rows])
+        slopes.append(with_hessian(pairwise_logistic(problem, 1.0), 200))
+    assert np.array_equal(slopes[0][:, order], slopes[1])
+
+
 def test_lambdarank_knows_equal_scores_and_hopeless_queries():
     problem = make_problem(np.random.default_rng(2), "ndcg", [4, 5])
     problem.z[:] = 1.0

@@ -146,6 +146,14 @@ double py_pairwise_logistic(const QueriesObject& queries, In<double, 1> relevanc
                              {gradient.data(), pointer(hessian)}, n_threads);
 }
 
+void py_pairwise_losses(const QueriesObject& queries, In<double, 1> relevance, In<double, 1> raw,
+                        double sigma, OutVector loss, int n_threads) {
+    check_rows(queries.queries, raw, loss);
+    require(length(relevance, 0) == length(raw, 0), "relevance must be (N,)");
+    nb::gil_scoped_release release;
+    pairwise_losses(queries.queries, relevance.data(), raw.data(), sigma, loss.data(), n_threads);
+}
+
 double py_yeti(const RankingTargetObject& object, In<double, 1> raw, const ShufflesObject& shuffles,
                const Draws& draws, OutVector gradient, MaybeOutVector hessian, int n_threads) {
     check_rows(object.queries.queries, raw, gradient, hessian);
@@ -186,6 +194,8 @@ void bind_ranking(nb::module_& m) {
           "gradient"_array, "hessian"_array.none(), "n_threads"_a);
     m.def("pairwise_logistic", &py_pairwise_logistic, "queries"_a, "relevance"_array, "raw"_array,
           "sigma"_a, "gradient"_array, "hessian"_array.none(), "n_threads"_a);
+    m.def("pairwise_losses", &py_pairwise_losses, "queries"_a, "relevance"_array, "raw"_array,
+          "sigma"_a, "loss"_array, "n_threads"_a);
     m.def("yeti", &py_yeti, "target"_a, "raw"_array, "shuffles"_a, "draws"_a, "gradient"_array,
           "hessian"_array.none(), "n_threads"_a);
 }

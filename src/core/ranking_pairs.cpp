@@ -56,7 +56,6 @@ struct First {
 
 // Gradient and hessian by z_j of the pairs of a document i with n others: OUT slope, bend [n]. The
 // gradient by z_i is -slope.
-template <bool by_place>
 SGLB_INLINE void pair_slopes(const First& i, int64_t n, const double* __restrict raw,
                              const double* __restrict gain, const double* __restrict discount,
                              double* __restrict slope, double* __restrict bend) {
@@ -64,10 +63,8 @@ SGLB_INLINE void pair_slopes(const First& i, int64_t n, const double* __restrict
     for (int64_t j = 0; j < n; ++j) {
         const double gap = first.gain - gain[j], distance = first.raw - raw[j];
         const double sign = (gap > 0.0 ? 1.0 : 0.0) - (gap < 0.0 ? 1.0 : 0.0);
-        double weight = absolute(sign);
-        if constexpr (by_place)
-            weight = absolute(gap) * absolute(first.discount - discount[j]) * first.scale /
-                     (first.near + first.far * absolute(distance));
+        const double weight = absolute(gap) * absolute(first.discount - discount[j]) * first.scale /
+                              (first.near + first.far * absolute(distance));
         // The chance that the pair is in the wrong order.
         const double wrong = 1.0 / (1.0 + exponential(first.sigma * (sign * distance)));
         const double pull = first.sigma * weight * wrong;
@@ -76,8 +73,7 @@ SGLB_INLINE void pair_slopes(const First& i, int64_t n, const double* __restrict
     }
 }
 
-// All pairs of document i with those after it. Returns the sum of their |gradient|, by place only.
-template <bool by_place>
+// All pairs of document i with those after it. Returns the sum of their |gradient|.
 SGLB_INLINE double add_pairs(Pairs& pairs, int64_t i) {
     const int64_t after = i + 1, n = pairs.n - after;
     const First first{pairs.raw[i],
@@ -89,34 +85,22 @@ SGLB_INLINE double add_pairs(Pairs& pairs, int64_t i) {
                       pairs.normalise ? 1.0 : 0.0};
     double* __restrict slope = pairs.slope.data();
     double* __restrict bend = pairs.bend.data();
-    pair_slopes<by_place>(first, n, pairs.raw.data() + after, pairs.gain.data() + after,
-                          pairs.discount.data() + after, slope, bend);
+    pair_slopes(first, n, pairs.raw.data() + after, pairs.gain.data() + after,
+                pairs.discount.data() + after, slope, bend);
     double* __restrict gradient = pairs.gradient.data();
     double* __restrict hessian = pairs.hessian.data();
     for (int64_t j = 0; j < n; ++j) gradient[after + j] += slope[j];
     for (int64_t j = 0; j < n; ++j) hessian[after + j] += bend[j];
     gradient[i] -= sum_in_lanes(slope, n);
     hessian[i] += sum_in_lanes(bend, n);
-    if constexpr (!by_place) return 0.0;
     for (int64_t j = 0; j < n; ++j) slope[j] = absolute(slope[j]);
     return sum_in_lanes(slope, n);
 }
 
 SGLB_KERNEL double add_all_pairs(Pairs& pairs, int64_t n_first) {
     double total = 0.0;
-    for (int64_t i = 0; i < n_first; ++i) total += add_pairs<false>(pairs, i);
+    for (int64_t i = 0; i < n_first; ++i) total += add_pairs(pairs, i);
     return total;
-}
-SGLB_KERNEL double add_place_pairs(Pairs& pairs, int64_t n_first) {
-    double total = 0.0;
-    for (int64_t i = 0; i < n_first; ++i) total += add_pairs<true>(pairs, i);
-    return total;
-}
-
-bool all_finite(const double* raw, const uint32_t* rows, int64_t n) {
-    double poison = 0.0;
-    for (int64_t i = 0; i < n; ++i) poison += raw[rows[i]] - raw[rows[i]];
-    return poison == 0.0;
 }
 
 // log2(1 + S) / S.
@@ -127,34 +111,16 @@ double normaliser(double sum) {
 
 }  // namespace
 
+bool all_finite(const double* raw, const uint32_t* rows, int64_t n) {
+    double poison = 0.0;
+    for (int64_t i = 0; i < n; ++i) poison += raw[rows[i]] - raw[rows[i]];
+    return poison == 0.0;
+}
+
 void RankingSlopes::fill(const uint32_t* rows, int64_t n, double value) const {
     for (int64_t i = 0; i < n; ++i) gradient[rows[i]] = value;
     if (hessian)
         for (int64_t i = 0; i < n; ++i) hessian[rows[i]] = value;
-}
-
-double pairwise_logistic(const Queries& queries, const double* relevance, const double* raw,
-                         double sigma, const RankingSlopes& out, int n_threads) {
-    parallel_queries(queries, n_threads, [&](int64_t begin, int64_t end, int64_t longest) {
-        Pairs pairs(longest);
-        pairs.sigma = sigma;
-        for (int64_t q = begin; q < end; ++q) {
-            const uint32_t* rows = queries.rows(q);
-            const int64_t n = pairs.n = queries.size(q);
-            if (!all_finite(raw, rows, n)) {
-                out.fill(rows, n, std::numeric_limits<double>::quiet_NaN());
-                continue;
-            }
-            for (int64_t i = 0; i < n; ++i) pairs.raw[i] = raw[rows[i]];
-            for (int64_t i = 0; i < n; ++i) pairs.gain[i] = relevance[rows[i]];
-            pairs.clear();
-            add_all_pairs(pairs, n);
-            for (int64_t i = 0; i < n; ++i) out.gradient[rows[i]] = pairs.gradient[i];
-            if (out.hessian)
-                for (int64_t i = 0; i < n; ++i) out.hessian[rows[i]] = pairs.hessian[i];
-        }
-    });
-    return largest(out.gradient, queries.n_rows, n_threads);
 }
 
 double lambdarank(const RankingTarget& target, const double* raw, double sigma, bool normalise,
@@ -184,7 +150,7 @@ double lambdarank(const RankingTarget& target, const double* raw, double sigma, 
             pairs.scale = target.scale[static_cast<size_t>(q)];
             pairs.normalise = normalise && pairs.raw[0] != pairs.raw[n - 1];
             pairs.clear();
-            const double total = add_place_pairs(pairs, std::min(n, target.metric.cutoff));
+            const double total = add_all_pairs(pairs, std::min(n, target.metric.cutoff));
             const double factor = normalise ? normaliser(2.0 * total) : 1.0;
             for (int64_t p = 0; p < n; ++p) {
                 const uint32_t row = rows[ranked[static_cast<size_t>(p)].document];

@@ -18,10 +18,17 @@ struct RankingSlopes {
     void fill(const uint32_t* rows, int64_t n, double value) const;
 };
 
+bool all_finite(const double* raw, const uint32_t* rows, int64_t n);
+
 // Weight 1 for every pair of different relevance. Returns the largest |gradient|, infinity if one
-// is not finite.
+// is not finite. A document's pairs are added by score and relevance of the other one, so that the
+// result does not depend on the order of the rows.
 double pairwise_logistic(const Queries& queries, const double* relevance, const double* raw,
                          double sigma, const RankingSlopes& out, int n_threads);
+
+// The loss of each document, half of that of its pairs: OUT loss [n_rows].
+void pairwise_losses(const Queries& queries, const double* relevance, const double* raw,
+                     double sigma, double* loss, int n_threads);
 
 // LambdaRank as LightGBM has it: the weight of a pair is how much DCG, times the scale of the
 // target, changes when the two documents swap their places by raw score. Of each pair at least one

@@ -631,6 +631,11 @@ def pairwise_logistic(
     Returns the largest absolute gradient, infinity if one is not finite.
     """
 
+def pairwise_losses(
+    queries: Queries, relevance: Floats, raw: Floats, sigma: float, loss: Floats, n_threads: int
+) -> None:
+    """The loss of each document, half of that of its pairs: OUT loss (N,)."""
+
 def yeti(
     target: RankingTarget,
     raw: Floats,

@@ -37,7 +37,7 @@ FLOORS = [
     {"training_set"},
     {"bins", "bundles", "categories", "conformal", "likelihood", "scaling", "transition"},
     {"datasets", "elementary", "frame", "labels", "layouts", "noise", "tables", "target"},
-    {"sums"},
+    {"queries", "sums"},
     {"calibration", "diagnostics", "distributions"},
     {"_core", "columns", "errors", "files", "threads", "weights"},
 ]

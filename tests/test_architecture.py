@@ -36,8 +36,8 @@ FLOORS = [
     {"totals"},
     {"training_set"},
     {"bins", "bundles", "categories", "conformal", "likelihood", "scaling", "transition"},
-    {"datasets", "elementary", "frame", "labels", "layouts", "noise", "tables", "target"},
-    {"queries", "sums"},
+    {"datasets", "frame", "gains", "labels", "layouts", "noise", "tables", "target"},
+    {"elementary", "queries", "sums"},
     {"calibration", "diagnostics", "distributions"},
     {"_core", "columns", "errors", "files", "threads", "weights"},
 ]

@@ -29,6 +29,7 @@ enum class Role : uint32_t {
     partition = 11,   // partitions that frozen chains step on, by batch of draws
     prior = 12,       // leaf values of draws from the prior, by leaf and draw; step: partition
     draw = 13,        // gradient noise of frozen chains, by leaf and draw
+    relevance = 16,   // random part of relevances in a ranking loss, by row
 };
 
 using Words = std::array<uint32_t, 4>;

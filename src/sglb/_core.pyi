@@ -81,6 +81,7 @@ class Role:
     PARTITION: int
     PRIOR: int
     DRAW: int
+    RELEVANCE: int
 
 class Draws:
     """Which numbers of all noise a step uses: those of a seed and the step."""

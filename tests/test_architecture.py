@@ -30,6 +30,7 @@ FLOORS = [
     {"boosting", "defaults", "folds", "settings", "uncertainty"},
     {"callbacks", "chain"},
     {"growth", "metrics", "shard"},
+    {"ranking_metrics"},
     {"slopes"},
     {"trace", "leaves"},
     {"losses", "samplers", "structure"},

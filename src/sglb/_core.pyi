@@ -83,6 +83,7 @@ class Role:
     DRAW: int
     RANKING: int
     CURVATURE: int
+    RELEVANCE: int
     SHUFFLE: int
 
 class Draws:

@@ -8,6 +8,7 @@ value.
 """
 
 from sglb.frame.features import Features
+from sglb.frame.groups import read_groups, read_query_weight
 from sglb.frame.reading import read_features
 from sglb.frame.values import READY_DTYPES
 from sglb.frame.vectors import is_number, read_labels, read_numbers, read_weight
@@ -17,7 +18,9 @@ __all__ = [
     "Features",
     "is_number",
     "read_features",
+    "read_groups",
     "read_labels",
     "read_numbers",
+    "read_query_weight",
     "read_weight",
 ]

@@ -5,6 +5,8 @@ from sglb.losses.base import Loss
 from sglb.losses.counts import Poisson
 from sglb.losses.logistic import Logistic
 from sglb.losses.quantile import Quantile
+from sglb.losses.query_squared import QuerySquared
+from sglb.losses.ranking import RankingLoss
 from sglb.losses.registry import LOSSES, get_loss
 from sglb.losses.report import LossReport, check_loss
 from sglb.losses.robust import Absolute, Cauchy, Huber, Welsch
@@ -12,6 +14,7 @@ from sglb.losses.savage import Savage
 from sglb.losses.softmax import Softmax
 from sglb.losses.squared import Squared
 from sglb.losses.user import UserLoss
+from sglb.losses.xendcg import XeNdcg
 from sglb.losses.zero_one import Sla
 
 __all__ = [
@@ -25,6 +28,8 @@ __all__ = [
     "LossReport",
     "Poisson",
     "Quantile",
+    "QuerySquared",
+    "RankingLoss",
     "Savage",
     "Sla",
     "Softmax",
@@ -32,6 +37,7 @@ __all__ = [
     "Tweedie",
     "UserLoss",
     "Welsch",
+    "XeNdcg",
     "check_loss",
     "get_loss",
 ]

@@ -7,11 +7,13 @@ from sglb.losses.base import Loss
 from sglb.losses.counts import Poisson
 from sglb.losses.logistic import Logistic
 from sglb.losses.quantile import Quantile
+from sglb.losses.query_squared import QuerySquared
 from sglb.losses.robust import Absolute, Cauchy, Huber, Welsch
 from sglb.losses.savage import Savage
 from sglb.losses.softmax import Softmax
 from sglb.losses.squared import Squared
 from sglb.losses.user import UserLoss
+from sglb.losses.xendcg import XeNdcg
 from sglb.losses.zero_one import Sla
 
 LOSSES: dict[str, type[Loss]] = {
@@ -22,12 +24,14 @@ LOSSES: dict[str, type[Loss]] = {
     "logistic": Logistic,
     "poisson": Poisson,
     "quantile": Quantile,
+    "query_squared": QuerySquared,
     "savage": Savage,
     "sla": Sla,
     "softmax": Softmax,
     "squared": Squared,
     "tweedie": Tweedie,
     "welsch": Welsch,
+    "xendcg": XeNdcg,
 }
 
 

@@ -153,7 +153,7 @@ class UserLoss(Loss):
     ) -> tuple[_core.Slopes, Refresh]:
         """Return slopes stored in arrays, and the function by which the user fills them."""
         fill = partial(self._fill, target.values, raw, gradient, hessian)
-        return _core.Slopes(gradient, hessian), fill
+        return _core.Slopes(gradient, hessian), lambda n_threads, draws: fill(n_threads)
 
     def fill(
         self, y: Floats, raw: Floats, gradient: Floats, hessian: Floats | None, n_threads: int

@@ -158,6 +158,17 @@ def test_metrics_by_hand():
     assert Metric("pfound", 4)([0.5, 0.25]) == pytest.approx(0.5 + 0.5 * 0.25 * 0.85)
 
 
+@given(generators, metrics)
+def test_values_of_metrics_are_those_of_the_worst_order(rng, metric):
+    problem = make_problem(rng, metric.name)
+    values = np.full(len(problem.queries.rows), np.nan)
+    _core.ranking_values(target_of(problem, metric), problem.z, values, 1)
+    for value, rows in zip(values, problem.queries.rows, strict=True):
+        gain, z = problem.gain[rows], problem.z[rows]
+        expected = metric(gain[np.lexsort((gain, -z))])
+        assert value == pytest.approx(expected, rel=1e-12, abs=1e-14)
+
+
 # StochasticRank.
 
 
@@ -432,6 +443,10 @@ def test_a_score_that_is_not_finite_is_not_hidden(strange):
         assert kernel() == np.inf
         assert np.isnan(g[:3]).all()
         assert np.isfinite(g[3:]).all()
+    values = np.empty(2)
+    _core.ranking_values(target, z, values, 1)
+    assert np.isnan(values[0])
+    assert values[1] == 1.0
 
 
 def test_far_scores_are_no_trouble():

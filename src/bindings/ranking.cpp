@@ -163,6 +163,15 @@ double py_yeti(const RankingTargetObject& object, In<double, 1> raw, const Shuff
                 n_threads);
 }
 
+void py_ranking_values(const RankingTargetObject& object, In<double, 1> raw, OutVector value,
+                       int n_threads) {
+    const Queries& queries = object.queries.queries;
+    require(length(raw, 0) == queries.n_rows && length(value, 0) == queries.n_queries,
+            "raw must be (N,), value (Q,)");
+    nb::gil_scoped_release release;
+    ranking_values(object.target, raw.data(), value.data(), n_threads);
+}
+
 void py_swap_effects(const RankingTargetObject& object, int64_t query, Array<double, 2> effects) {
     const Queries& queries = object.queries.queries;
     require(0 <= query && query < queries.n_queries && length(effects, 0) == queries.size(query) &&
@@ -186,6 +195,8 @@ void bind_ranking(nb::module_& m) {
         .def(nb::init<double, double, int64_t>(), "sigma"_a, "mu"_a, "n_samples"_a);
     nb::class_<ShufflesObject>(m, "Shuffles")
         .def(nb::init<const std::string&, double, int64_t>(), "noise"_a, "power"_a, "n_orders"_a);
+    m.def("ranking_values", &py_ranking_values, "target"_a, "raw"_array, "value"_array,
+          "n_threads"_a);
     m.def("stochastic_rank", &py_stochastic_rank, "target"_a, "raw"_array, "smoothing"_a, "draws"_a,
           "gradient"_array, "n_threads"_a);
     m.def("rank_curvature", &py_rank_curvature, "target"_a, "smoothing"_a, "draws"_a,

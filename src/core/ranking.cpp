@@ -114,6 +114,19 @@ SGLB_KERNEL void count_places(const double* __restrict score, int64_t n,
 }
 
 template <Memory memory>
+double value_of(const RankingMetric& metric, const std::vector<Ranked>& ranked,
+                const std::vector<double>& gains) {
+    const auto n = std::min(static_cast<int64_t>(ranked.size()), metric.cutoff);
+    double value = 0.0, state = 1.0;
+    for (int64_t p = 0; p < n; ++p) {
+        const double gain = gains[ranked[static_cast<size_t>(p)].document];
+        value += metric.discount[static_cast<size_t>(p)] * gain * state;
+        state = remember<memory>(state, gain);
+    }
+    return value;
+}
+
+template <Memory memory>
 void fill_effects(const RankingTarget& target, int64_t query, double* effects) {
     const int64_t n = target.queries->size(query);
     const uint32_t* rows = target.queries->rows(query);
@@ -164,6 +177,35 @@ void rank_documents(const double* score, int64_t n, int64_t n_top, Ranked* ranke
     for (int64_t i = 0; i < n; ++i) ranked[i] = {score[i], static_cast<uint32_t>(i)};
     if (n_top < n) std::nth_element(ranked, ranked + n_top, ranked + n);
     std::sort(ranked, ranked + std::min(n_top, n));
+}
+
+void ranking_values(const RankingTarget& target, const double* raw, double* value, int n_threads) {
+    parallel_queries(*target.queries, n_threads, [&](int64_t begin, int64_t end, int64_t) {
+        std::vector<Ranked> ranked;
+        std::vector<double> gains;
+        for (int64_t q = begin; q < end; ++q) {
+            const uint32_t* rows = target.queries->rows(q);
+            double poison = 0.0;
+            ranked.clear();
+            gains.clear();
+            for (int64_t i = 0; i < target.queries->size(q); ++i) {
+                poison += raw[rows[i]] - raw[rows[i]];
+                ranked.push_back({raw[rows[i]], static_cast<uint32_t>(i)});
+                gains.push_back(target.gain[rows[i]]);
+            }
+            if (poison == 0.0)
+                std::sort(ranked.begin(), ranked.end(), [&](const Ranked& a, const Ranked& b) {
+                    return a.score > b.score ||
+                           (a.score == b.score && gains[a.document] < gains[b.document]);
+                });
+            const Memory memory = target.metric.memory;
+            const auto of = memory == Memory::none    ? value_of<Memory::none>
+                            : memory == Memory::count ? value_of<Memory::count>
+                                                      : value_of<Memory::cascade>;
+            value[q] =
+                target.scale[static_cast<size_t>(q)] * of(target.metric, ranked, gains) + poison;
+        }
+    });
 }
 
 void swap_effects(const RankingTarget& target, int64_t query, double* effects) {

@@ -104,6 +104,12 @@ struct Ranked {
 // Sorts the n_top first of n documents, downwards; the rest follows in any order.
 void rank_documents(const double* score, int64_t n, int64_t n_top, Ranked* ranked);
 
+// The metric of each query at raw scores: OUT value [n_queries], NaN with a score that is not
+// finite. Of equal scores the document of less gain is above: the worst order, the same for any
+// order of the rows. The sum is scale times that of discount_p gain_p memory(the documents above
+// p).
+void ranking_values(const RankingTarget& target, const double* raw, double* value, int n_threads);
+
 // Effects of swaps in query q, its rows being ranked in their order: OUT effects [n * (n - 1)],
 // of document i and the document o at place q of the others.
 void swap_effects(const RankingTarget& target, int64_t query, double* effects);

@@ -580,6 +580,12 @@ class Shuffles:
 
     def __init__(self, noise: str, power: float, n_orders: int) -> None: ...
 
+def ranking_values(target: RankingTarget, raw: Floats, value: Floats, n_threads: int) -> None:
+    """The metric of each query at raw (N,): OUT value (Q,), NaN with a score that is not finite.
+
+    Of equal scores the document of less gain is above.
+    """
+
 def stochastic_rank(
     target: RankingTarget,
     raw: Floats,

@@ -59,8 +59,12 @@ def _is_loss(value: Any) -> bool:
         and set(value) == {"name", "parameters"}
         and isinstance(value["name"], str)
         and isinstance(value["parameters"], dict)
-        and all(_is_number(v) or _is_numbers(v) for v in value["parameters"].values())
+        and all(_is_parameter(v) for v in value["parameters"].values())
     )
+
+
+def _is_parameter(value: Any) -> bool:
+    return isinstance(value, str | bool) or _is_number(value) or _is_numbers(value)
 
 
 def _is_numbers(value: Any) -> bool:

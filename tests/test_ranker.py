@@ -13,7 +13,10 @@ from sklearn.preprocessing import StandardScaler
 
 import sglb
 from sglb import SGLBClassifier, SGLBRanker, SGLBRegressor, losses
+from sglb.defaults import Size
+from sglb.leaves import LeafRule
 from sglb.metrics import ranking_score
+from sglb.settings import resolve
 
 FAST = {"n_estimators": 30, "random_state": 0, "n_jobs": 1}
 
@@ -165,6 +168,31 @@ def test_the_length_is_cross_validated_for_few_rows_in_enough_queries():
     model = SGLBRanker(random_state=0, n_jobs=1).fit(X, Y, GROUP)
     assert 1 < model.n_iter_ < 450
     assert SGLBRanker(random_state=0).fit(X, Y, GROUP % 40).n_iter_ == 450
+
+
+def test_defaults_of_rankings():
+    def settings(n_rows, n_groups, **parameters):
+        size = Size(n_rows, float(n_rows), curvature=0.5, spread=2.0, n_groups=n_groups)
+        return resolve(SGLBRanker(**parameters).get_params(), losses.QuerySquared(), size)
+
+    found = settings(50_000, 50)
+    assert (found.search_length, found.n_steps, found.max_depth, found.max_bins) == (
+        True,
+        1000,
+        6,
+        254,
+    )
+    assert found.temperature == pytest.approx(1e-3 * 0.5 * 2.0**2)
+    assert (found.learning_rate, found.shrink_rate, found.random_strength) == (0.05, 1e-3, 1.0)
+    assert found.leaves == LeafRule("newton", 1.5)
+    assert found.structure_rows == 25_000
+    large, few = settings(50_001, 51), settings(1000, 49)
+    for fixed in (large, few):
+        assert (fixed.search_length, fixed.n_steps, fixed.learning_rate) == (False, 450, 0.05)
+    short = settings(1000, 60, n_estimators=100)
+    assert short.learning_rate == pytest.approx(0.05 * 4.5**0.451)
+    calm = settings(1000, 60, sampler="plain")
+    assert (calm.random_strength, calm.structure_rows) == (0.0, 1000)
 
 
 def test_early_stopping_watches_ndcg_of_the_evaluation_queries():

@@ -280,6 +280,10 @@ MOST_STEPS = 1000
 FEW_ROWS = 10_000
 
 
+# The same for rankings, whose queries, not rows, are independent (docs/defaults.md).
+FEW_RANKED_ROWS = 50_000
+
+
 # Of fewer rows, or groups of rows, a fold is no test.
 FEW_TO_FOLD = 50
 # Rows times columns times outputs: five chains at once are to take seconds, and no more memory.
@@ -298,7 +302,8 @@ def searches_length(parameters: Mapping[str, Any], loss: Loss, size: Size) -> bo
     has_law = not isinstance(sampler, str) or parameters["temperature"] not in ("auto", 0)
     far_to_go = sampler == "annealed" or not loss.convex
     values = size.n_rows * size.n_columns * loss.n_outputs
-    few = size.n_independent >= FEW_TO_FOLD and size.n_rows <= FEW_ROWS
+    most_rows = FEW_RANKED_ROWS if loss.by_group else FEW_ROWS
+    few = size.n_independent >= FEW_TO_FOLD and size.n_rows <= most_rows
     possible = (loss.independent or loss.by_group) and few and values <= FEW_VALUES
     return possible and not (stops_early or has_law or far_to_go)
 

@@ -372,7 +372,6 @@ def test_public_modules_are_imported_when_only_sglb_is(tmp_path):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("SGLBRanker", "no attribute 'SGLBRanker': ranking is not available yet"),
         ("SGLBForest", "no attribute 'SGLBForest'$"),
     ],
 )

@@ -51,7 +51,10 @@ def test_sizes_are_taken_for_sizes_if_they_are_not_one_for_each_row():
         (["a", "b", None], "row 2 is None"),
         (pd.Series(["a", pd.NA, "b"]), "row 1 is"),
         (np.array(["2020-01-02", "NaT", "NaT"], "M8[D]"), "row 1 is NaT"),
-        ([1, 2, 3, 4], "group has 4 values, and their sum is 10; X has 3 rows: pass an id for each"),
+        (
+            [1, 2, 3, 4],
+            "group has 4 values, and their sum is 10; X has 3 rows: pass an id for each",
+        ),
         (["a", "b"], "group has 2 values; X has 3 rows"),
         ([4, -1], "group has 2 values; X has 3 rows"),
         (np.zeros((3, 2)), r"must be a vector, not an array of shape \(3, 2\)"),

@@ -149,7 +149,7 @@ def test_metrics_are_found_by_name_for_rankings_alone():
     with pytest.raises(ValueError, match="'auc' has no meaning for a ranking task; allowed: loss"):
         get_metric("auc", "ranking")
     for wrong in ("ndcg@0", "ndcg@", "ndcg@-1", "auc@3", "ndcg@2.5"):
-        with pytest.raises(ValueError, match="is not a metric; allowed: .*'ndcg@10'"):
+        with pytest.raises(ValueError, match=r"is not a metric; allowed: .*'ndcg@10'"):
             get_metric(wrong)
 
 

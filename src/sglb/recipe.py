@@ -21,7 +21,7 @@ from sglb.structure import GreedySearch
 from sglb.trace import Trace
 from sglb.training_set import TrainingSet
 
-Kind = Literal["classifier", "regressor"]
+Kind = Literal["classifier", "regressor", "ranker"]
 
 
 @dataclass(frozen=True)

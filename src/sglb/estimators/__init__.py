@@ -1,4 +1,4 @@
-"""SGLBClassifier and SGLBRegressor: scikit-learn manners around the chain, no algorithm."""
+"""The three estimators: scikit-learn manners around the chain, no algorithm."""
 
 from pathlib import Path
 
@@ -6,16 +6,30 @@ from sglb import archive
 from sglb.errors import ModelFormatError
 from sglb.estimators.classifier import SGLBClassifier
 from sglb.estimators.expected_failures import sklearn_expected_failed_checks
+from sglb.estimators.ranker import SGLBRanker
 from sglb.estimators.regressor import SGLBRegressor
+from sglb.recipe import Kind
 from sglb.settings import check_parameters
 
-__all__ = ["SGLBClassifier", "SGLBRegressor", "load", "sklearn_expected_failed_checks"]
+__all__ = [
+    "SGLBClassifier",
+    "SGLBRanker",
+    "SGLBRegressor",
+    "load",
+    "sklearn_expected_failed_checks",
+]
+
+KINDS: dict[Kind, type[SGLBClassifier] | type[SGLBRegressor] | type[SGLBRanker]] = {
+    "classifier": SGLBClassifier,
+    "regressor": SGLBRegressor,
+    "ranker": SGLBRanker,
+}
 
 
-def load(path: str | Path) -> SGLBClassifier | SGLBRegressor:
+def load(path: str | Path) -> SGLBClassifier | SGLBRegressor | SGLBRanker:
     """Read a fitted estimator from a file written by `save`."""
     model = archive.read(path)
-    kind = SGLBClassifier if model.recipe.kind == "classifier" else SGLBRegressor
+    kind = KINDS[model.recipe.kind]
     unknown = set(model.recipe.parameters) - set(kind().get_params(deep=False))
     if unknown:
         raise ModelFormatError("parameters", f"{kind.__name__} has no parameters {sorted(unknown)}")
@@ -23,4 +37,5 @@ def load(path: str | Path) -> SGLBClassifier | SGLBRegressor:
         check_parameters({name: v for name, v in model.recipe.parameters.items() if v is not None})
     except ValueError as error:
         raise ModelFormatError("parameters", str(error)) from error
-    return kind(**model.recipe.parameters)._adopt(model)
+    loaded = kind(**model.recipe.parameters)
+    return loaded._adopt(model)

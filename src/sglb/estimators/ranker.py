@@ -27,8 +27,9 @@ class SGLBRanker(ChainEstimator):
     relevance of a row, 0 or more. Parameters are those of `SGLBClassifier` without `class_weight`
     and `uncertainty`, and
 
-    loss : "query_squared" (squared differences within a query), "xendcg" (cross entropy), or an
-        object of `sglb.losses`. Neither depends on a cut-off.
+    loss : "query_squared" (squared differences within a query), "xendcg" (cross entropy),
+        "pairwise_logistic", "stochastic_rank", "yeti", "lambdarank", or an object of `sglb.losses`.
+        The last three stand for a metric with a cut-off: `losses.StochasticRank("map", 5)`.
     """
 
     _kind = "ranker"

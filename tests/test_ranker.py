@@ -261,7 +261,9 @@ def test_what_cannot_be_fitted_is_rejected_before_any_work(change, message):
 
 
 def test_losses_belong_to_their_estimators():
-    with pytest.raises(ValueError, match="'squared' is not a loss of rankings; known are lambdarank"):
+    with pytest.raises(
+        ValueError, match="'squared' is not a loss of rankings; known are lambdarank"
+    ):
         SGLBRanker(**FAST, loss="squared").fit(X, Y, GROUP)
     with pytest.raises(ValueError, match="loss='xendcg' is for rankings; use SGLBRanker"):
         SGLBRegressor(**FAST, loss="xendcg").fit(X, Y)

@@ -5,6 +5,7 @@ from sglb.losses.base import Loss
 from sglb.losses.counts import Poisson
 from sglb.losses.lambdarank import LambdaRank
 from sglb.losses.logistic import Logistic
+from sglb.losses.own_metric import OwnMetric
 from sglb.losses.pairwise_logistic import PairwiseLogistic
 from sglb.losses.quantile import Quantile
 from sglb.losses.query_squared import QuerySquared
@@ -31,6 +32,7 @@ __all__ = [
     "Logistic",
     "Loss",
     "LossReport",
+    "OwnMetric",
     "PairwiseLogistic",
     "Poisson",
     "Quantile",

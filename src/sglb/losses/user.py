@@ -52,6 +52,7 @@ class UserLoss(Loss):
     """
 
     proven = False
+    storable = False
 
     def __init__(self, user: Any, n_classes: int = 0) -> None:
         missing = [name for name in REQUIRED if not callable(getattr(user, name, None))]

@@ -1,6 +1,8 @@
 """SGLBRanker: from a table and ids of queries to a ranking."""
 
 import pickle
+import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -315,3 +317,15 @@ def test_the_signature_shows_every_parameter_with_its_default():
     assert SGLBRanker().get_params()["loss"] == "query_squared"
     with pytest.raises(TypeError, match="SGLBRanker has no parameter 'n_estimator'; did you mean"):
         SGLBRanker(n_estimator=5)
+
+
+def test_the_page_about_rankings_runs():
+    page = (Path(__file__).parent.parent / "docs" / "ranking.md").read_text()
+    blocks = re.findall(r"```python\n(.*?)```", page, flags=re.S)
+    assert len(blocks) == 3
+    names = {}
+    with sklearn.config_context():  # a block changes the configuration
+        for block in blocks:
+            exec(compile(block, "docs/ranking.md", "exec"), names)
+    assert names["search"].best_params_["max_depth"] in (3, 6)
+    assert names["place"].min() == 1

@@ -24,8 +24,8 @@ class SGLBRanker(ChainEstimator):
     """Stochastic gradient Langevin boosting for rankings.
 
     Rows that are ranked together, the documents of a query, have the same id in `group`; y is the
-    relevance of a row, 0 or more. Parameters are those of `SGLBClassifier` without `class_weight`
-    and `uncertainty`, and
+    relevance of a row, 0 or more. Parameters are those of `SGLBClassifier` without `class_weight`,
+    `init` and `uncertainty`, and
 
     loss : "query_squared" (squared differences within a query), "xendcg" (cross entropy),
         "pairwise_logistic", "stochastic_rank", "yeti", "lambdarank", or an object of `sglb.losses`.
@@ -53,7 +53,6 @@ class SGLBRanker(ChainEstimator):
         leaf_method: str = "auto",
         leaf_steps: int | str = "auto",
         l2_regularization: float | str = "auto",
-        init: str = "mean",
         categorical_features: Any = "from_dtype",
         n_chains: int = 1,
         early_stopping_rounds: int | None = None,

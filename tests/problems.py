@@ -161,11 +161,11 @@ def grow(rule, rows, gradient, move, seed, step, hessian=None):
     class Given(Squared):
         def stored_slopes(self, target, raw, to, to_hessian):
             bounds = np.abs(gradient).max(), 0.0 if hessian is None else np.abs(hessian).max()
-            return _core.Slopes(gradient, hessian), lambda n_threads: bounds
+            return _core.Slopes(gradient, hessian), lambda n_threads, draws: bounds
 
     state = np.zeros((1, *gradient.shape))
     shard = Shard(rows, Given(), state, np.zeros(len(gradient)), newton=hessian is not None)
-    bounds = shard.refresh_slopes(move, step)
+    bounds = shard.refresh_slopes(move, _core.Draws(seed, step))
     plan = rule.plan(shard.totals.n_rows, len(gradient))
     return rule.search(shard.draw(plan, bounds, move, _core.Draws(seed, step)))
 

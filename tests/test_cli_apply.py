@@ -13,7 +13,7 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
-from sglb import SGLBClassifier, load, tables
+from sglb import SGLBClassifier, SGLBRanker, load, tables
 from shell import SMALL, done, rejected, rows, sglb
 
 
@@ -51,6 +51,24 @@ def test_predict_of_a_regressor_has_numbers_and_uncertainty(regressor):
     assert written.column_names == ["prediction", "knowledge", "data", "total"]
     assert "needs a classifier" in rejected(
         "predict", regressor, "test.parquet", "-o", "p.csv", "--proba"
+    )
+
+
+def test_a_ranker_predicts_scores_and_is_scored_in_python(folder):
+    x = pa.parquet.read_table("test.parquet").select(["a", "b"])
+    y = np.arange(len(x)) % 3
+    ranker = SGLBRanker(n_estimators=3, random_state=0).fit(x, y, group=np.zeros(len(x)))
+    ranker.save("ranker.sglb")
+    done("predict", "ranker.sglb", "test.parquet", "-o", "p.parquet")
+    written = pa.parquet.read_table("p.parquet")
+    assert written["prediction"].to_pylist() == ranker.predict(x).tolist()
+    assert "scored within queries" in rejected(
+        "evaluate", "ranker.sglb", "test.parquet", "--target", "a"
+    )
+    options = ("ranker.sglb", "test.parquet", "-o", "p.csv")
+    assert "the model is a ranker" in rejected("predict", *options, "--uncertainty")
+    assert "is for rankings; use sglb.SGLBRanker" in rejected(
+        "train", "train.csv", "-t", "number", "-m", "r.sglb", "--loss", "xendcg"
     )
 
 

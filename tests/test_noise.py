@@ -12,7 +12,7 @@ import reference_noise
 from problems import BLOCK_SIZES, THREADS, generators, seeds, sizes, steps
 from sglb import _core
 
-roles = st.integers(0, 13)
+roles = st.integers(0, 17)
 outputs = st.integers(0, 2**24 - 1)
 firsts = st.one_of(st.integers(0, 2**64 - 1000), st.integers(2**32 - 40, 2**32))
 

@@ -156,7 +156,7 @@ def test_a_shard_of_some_rows_does_not_draw_a_sample_alone():
     problem = Problem()
     _, rows = problem.run(2, LANGEVIN, RULES["all rows"], NEWTON, n_steps=1)
     first = rows.shards[0]
-    bounds = first.refresh_slopes(LANGEVIN.move(0), 0)
+    bounds = first.refresh_slopes(LANGEVIN.move(0), _core.Draws(1, 0))
     plan = GreedySearch(2).plan(N_ROWS, 1)
     with pytest.raises(ValueError, match="draws its part of a sample in stages"):
         first.draw(plan, bounds, LANGEVIN.move(0), _core.Draws(1, 0))

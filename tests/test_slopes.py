@@ -17,6 +17,7 @@ from sglb.training_set import TrainingSet
 
 LOSSES = [Logistic(), Sla(), Huber(0.5), Softmax(3)]
 SIZES = [0, 1, 31, 33, 511, 513, 8191, 8193]
+DRAWS = _core.Draws(1, 2)
 
 
 def both(loss, n, newton):
@@ -111,12 +112,12 @@ def test_slopes_computed_in_advance_are_those_of_the_loss(newton):
         expected, curvature = np.empty_like(raw), np.empty_like(raw)
         largest = loss.fill(y, raw, expected, curvature, 1)
         for n_threads in (1, 3):
-            assert refresh(n_threads) == (largest, 0.25 if newton else 0.0)
+            assert refresh(n_threads, DRAWS) == (largest, 0.25 if newton else 0.0)
             assert np.array_equal(gradient, expected)
             assert hessian is None or np.array_equal(hessian, curvature)
         raw *= -2.0  # the scores are read anew each time
     raw[0, 7] = np.nan
-    assert refresh(1)[0] == np.inf
+    assert refresh(1, DRAWS)[0] == np.inf
 
 
 def test_the_bound_of_second_derivatives_without_a_constant_is_the_largest_one():
@@ -125,7 +126,7 @@ def test_the_bound_of_second_derivatives_without_a_constant_is_the_largest_one()
     assert loss.smoothness is None
     hessian = np.empty_like(raw)
     _, refresh = loss.stored_slopes(Target.of(y), raw, np.empty_like(raw), hessian)
-    assert refresh(1)[1] == hessian.max() == pytest.approx(np.exp(2.0))
+    assert refresh(1, DRAWS)[1] == hessian.max() == pytest.approx(np.exp(2.0))
 
 
 def test_only_slopes_of_a_loss_with_room_for_them_can_be_computed_in_advance():

@@ -36,11 +36,11 @@ def test_rows_are_taken_from_every_part(rows, weight):
     assert Target.of(Y).take(rows).groups.shape == (0,)
 
 
-def test_copies_of_a_row_share_its_weight_and_its_group():
+def test_copies_of_a_row_share_its_weight_and_have_groups_of_their_own():
     target = Target.of([1.0, 2.0], [2.0, 6.0], groups=[4, 5]).copies(2)
     assert target.values.tolist() == [1.0, 2.0, 1.0, 2.0]
     assert target.weight.tolist() == [1.0, 3.0, 1.0, 3.0]
-    assert target.groups.tolist() == [4, 5, 4, 5]
+    assert target.groups.tolist() == [4, 5, 6, 7]
 
 
 def test_equal_weights_need_no_memory_and_cannot_be_written():

@@ -55,6 +55,8 @@ void bind_structure(nb::module_& m);
 void bind_leaves(nb::module_& m);
 void bind_ensemble(nb::module_& m);
 void bind_posterior(nb::module_& m);
+void bind_ranking(nb::module_& m);
 void bind_testing(nb::module_& m);
+void bind_ranking_testing(nb::module_& m);
 
 }  // namespace sglb::bindings

@@ -27,8 +27,10 @@ NB_MODULE(_core, m) {
     bind_leaves(m);
     bind_ensemble(m);
     bind_posterior(m);
+    bind_ranking(m);
     nb::module_ testing = m.def_submodule("testing");
     bind_testing(testing);
+    bind_ranking_testing(testing);
 }
 
 }  // namespace sglb::bindings

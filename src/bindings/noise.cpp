@@ -30,7 +30,11 @@ void bind_noise(nb::module_& m) {
         .value("FOLD", Role::fold)
         .value("PARTITION", Role::partition)
         .value("PRIOR", Role::prior)
-        .value("DRAW", Role::draw);
+        .value("DRAW", Role::draw)
+        .value("RANKING", Role::ranking)
+        .value("CURVATURE", Role::curvature)
+        .value("RELEVANCE", Role::relevance)
+        .value("SHUFFLE", Role::shuffle);
     m.def("words", &py_words, "seed"_a, "step"_a, "role"_a, "output"_a, "first"_a, "out"_array);
 }
 

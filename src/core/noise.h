@@ -29,6 +29,10 @@ enum class Role : uint32_t {
     partition = 11,   // partitions that frozen chains step on, by batch of draws
     prior = 12,       // leaf values of draws from the prior, by leaf and draw; step: partition
     draw = 13,        // gradient noise of frozen chains, by leaf and draw
+    ranking = 14,     // noise on the scores of a ranking loss, by row; output: sample
+    curvature = 15,   // the same for the curvature of a ranking loss
+    relevance = 16,   // random part of relevances in a ranking loss, by row
+    shuffle = 17,     // random orders of the documents of a query, by row; output: four orders
 };
 
 using Words = std::array<uint32_t, 4>;

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from sglb.errors import NonFiniteGradient as NonFiniteGradient
     from sglb.errors import StepTooLong as StepTooLong
     from sglb.estimators import SGLBClassifier as SGLBClassifier
+    from sglb.estimators import SGLBRanker as SGLBRanker
     from sglb.estimators import SGLBRegressor as SGLBRegressor
     from sglb.estimators import load as load
     from sglb.estimators import sklearn_expected_failed_checks as sklearn_expected_failed_checks
@@ -45,6 +46,7 @@ _HOMES = {
     "Plain": "samplers",
     "Progress": "callbacks",
     "SGLBClassifier": "estimators",
+    "SGLBRanker": "estimators",
     "SGLBRegressor": "estimators",
     "StepInfo": "callbacks",
     "StepTooLong": "errors",
@@ -69,8 +71,7 @@ def __getattr__(name: str) -> Any:
         return import_module(f"sglb.{name}")
     if name in _HOMES:
         return getattr(import_module(f"sglb.{_HOMES[name]}"), name)
-    hint = ": ranking is not available yet" if name == "SGLBRanker" else ""
-    raise AttributeError(f"module 'sglb' has no attribute {name!r}{hint}")
+    raise AttributeError(f"module 'sglb' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

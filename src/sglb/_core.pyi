@@ -81,6 +81,10 @@ class Role:
     PARTITION: int
     PRIOR: int
     DRAW: int
+    RANKING: int
+    CURVATURE: int
+    RELEVANCE: int
+    SHUFFLE: int
 
 class Draws:
     """Which numbers of all noise a step uses: those of a seed and the step."""
@@ -531,6 +535,129 @@ def add_leaf_draws(
     The leaves of partition t begin at first[t]. OUT out (K, N, M).
     """
 
+class Queries:
+    """Rows sorted into Q queries: order (N,), rows of the first query first; starts (Q + 1,), where
+    a query begins in order. numbers: as those of a `Shard`, default all rows.
+
+    Holds on to the arrays, which must not change any more.
+    """
+
+    @overload
+    def __init__(self, order: NDArray[np.uint32], starts: NDArray[np.int64]) -> None: ...
+    @overload
+    def __init__(
+        self,
+        order: NDArray[np.uint32],
+        starts: NDArray[np.int64],
+        numbers: tuple[int, int, int],
+    ) -> None: ...
+
+class RankingTarget:
+    """Relevance and gain (N,) of the documents of queries, and the metric of their order.
+
+    Metrics: dcg, ndcg (gains of any kind), precision, recall, map, mrr (0 or 1), err, pfound (in
+    [0, 1]); "decay" are YetiRank's weights decay^q. Only the best `cutoff` documents count. `decay`
+    matters to pfound and decay. Holds on to the arrays, which must not change any more.
+    """
+
+    def __init__(
+        self,
+        queries: Queries,
+        relevance: Floats,
+        gain: Floats,
+        metric: str,
+        cutoff: int,
+        decay: float,
+    ) -> None: ...
+
+class Smoothing:
+    """Noise of StochasticRank: scores raw - sigma * mu * relevance + sigma * normal."""
+
+    def __init__(self, sigma: float, mu: float, n_samples: int) -> None: ...
+
+class Shuffles:
+    """Orders of YetiRank: those of raw + power * noise, which is "logistic" or "gumbel"."""
+
+    def __init__(self, noise: str, power: float, n_orders: int) -> None: ...
+
+def ranking_values(target: RankingTarget, raw: Floats, value: Floats, n_threads: int) -> None:
+    """The metric of each query at raw (N,): OUT value (Q,), NaN with a score that is not finite.
+
+    Of equal scores the document of less gain is above.
+    """
+
+def stochastic_rank(
+    target: RankingTarget,
+    raw: Floats,
+    smoothing: Smoothing,
+    draws: Draws,
+    gradient: Floats,
+    n_threads: int,
+) -> float:
+    """Unbiased estimate of the gradient of minus the smoothed metric at raw (N,).
+
+    Centred in each query; the mean over n_samples. OUT gradient (N,), NaN in a query with a score
+    that is not finite. Returns the largest absolute gradient, infinity if one is not finite.
+    """
+
+def rank_curvature(
+    target: RankingTarget, smoothing: Smoothing, draws: Draws, hessian: Floats, n_threads: int
+) -> None:
+    """Curvature of each document at raw = 0, the mean over n_samples in mirrored pairs.
+
+    It is the sum over the boundaries to the others of |effect on the metric| times the density of
+    its score over the density's width. OUT hessian (N,).
+    """
+
+def lambdarank(
+    target: RankingTarget,
+    raw: Floats,
+    sigma: float,
+    normalise: bool,
+    gradient: Floats,
+    hessian: Floats | None,
+    n_threads: int,
+) -> float:
+    """LambdaRank at raw (N,), for metrics dcg and ndcg: OUT gradient, hessian (N,).
+
+    The target's cutoff is LightGBM's truncation level, `normalise` its lambdarank_norm. Returns the
+    largest absolute gradient, infinity if one is not finite.
+    """
+
+def pairwise_logistic(
+    queries: Queries,
+    relevance: Floats,
+    raw: Floats,
+    sigma: float,
+    gradient: Floats,
+    hessian: Floats | None,
+    n_threads: int,
+) -> float:
+    """Sum over pairs i above j of log(1 + exp(-sigma (raw_i - raw_j))): OUT gradient, hessian (N,).
+
+    Returns the largest absolute gradient, infinity if one is not finite.
+    """
+
+def pairwise_losses(
+    queries: Queries, relevance: Floats, raw: Floats, sigma: float, loss: Floats, n_threads: int
+) -> None:
+    """The loss of each document, half of that of its pairs: OUT loss (N,)."""
+
+def yeti(
+    target: RankingTarget,
+    raw: Floats,
+    shuffles: Shuffles,
+    draws: Draws,
+    gradient: Floats,
+    hessian: Floats | None,
+    n_threads: int,
+) -> float:
+    """Logistic loss of neighbours in random orders, by the effect of their swap on the metric.
+
+    The mean over n_orders. OUT gradient, hessian (N,). Returns the largest absolute gradient,
+    infinity if one is not finite.
+    """
+
 def permutation(seed: int, copy: int, order: NDArray[np.uint32]) -> None:
     """Order number `copy` of rows 0..N - 1, every order equally likely: OUT order (N,)."""
 
@@ -682,3 +809,10 @@ class testing:  # noqa: N801
         columns: Bytes, structure: Structure, out: NDArray[np.uint16], n_threads: int
     ) -> None:
         """Leaf of each row: OUT out (N,)."""
+
+    @staticmethod
+    def swap_effects(target: RankingTarget, query: int, effects: Floats) -> None:
+        """Metric with document i above minus below its neighbour, rows being ranked in their order.
+
+        OUT effects (n, n - 1): document i, place of the neighbour among the others.
+        """

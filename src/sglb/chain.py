@@ -59,7 +59,7 @@ class Chain:
         """
         step, rows, leaves = len(self.trace), self.rows, self.leaves
         move, draws = self.sampler.move(step), _core.Draws(self.seed, step)
-        bounds = rows.refresh_slopes(move, step)
+        bounds = rows.refresh_slopes(move, draws)
         sample = rows.draw(self._plan, bounds, move, draws)
         structure = self.rule.search(sample)
         path, first_sums = None, None

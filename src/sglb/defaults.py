@@ -26,7 +26,9 @@ class Size:
     constant: for the squared loss the variance of y and 1. In regression `spread` is that of y,
     `tail` that of its outer percentiles where it is larger, and
     `flatness` how much of the root mean square gradient is left when all residuals are a tenth: .1
-    for the squared loss, 1 for the absolute one. `depth` is how far below the mean loss at the
+    for the squared loss, 1 for the absolute one. Of a ranking `spread` is that of y within queries,
+    1 where scores have another unit than y, and `n_groups` is the number of queries, 0 for other
+    tasks. `depth` is how far below the mean loss at the
     start the rows' own optima lie, for losses that are not convex; 0 where it is not known.
     """
 
@@ -40,11 +42,17 @@ class Size:
     tail: float = 1.0
     flatness: float = 0.0
     depth: float = 0.0
+    n_groups: int = 0
 
     @property
     def is_flat(self) -> bool:
         """Whether gradients stay what they are as residuals shrink."""
         return self.flatness > FLAT
+
+    @property
+    def n_independent(self) -> int:
+        """Rows, or groups of rows, that are independent of one another."""
+        return self.n_groups or self.n_rows
 
     @property
     def count(self) -> float:
@@ -59,12 +67,18 @@ def auto_leaf_method(loss: Loss) -> LeafMethod:
     a Newton step would overshoot.
     """
     flat = loss.task == "regression" and loss.lipschitz is not None
-    return "newton" if loss.has_hessian and loss.convex and not flat else "gradient"
+    one_optimum = loss.convex or is_ranking(loss)
+    return "newton" if loss.has_hessian and one_optimum and not flat else "gradient"
 
 
 def is_binary(loss: Loss) -> bool:
     """Whether one raw score stands for the odds of two classes."""
-    return loss.task != "regression" and loss.n_outputs <= 2
+    return loss.task in ("binary", "multiclass") and loss.n_outputs <= 2
+
+
+def is_ranking(loss: Loss) -> bool:
+    """Whether rows are compared within queries."""
+    return loss.task == "ranking"
 
 
 def is_multimodal(size: Size, loss: Loss) -> bool:
@@ -78,8 +92,8 @@ def is_small_regression(size: Size, loss: Loss) -> bool:
 
 
 def auto_max_depth(size: Size, loss: Loss) -> int:
-    """6 for two classes, flat losses and fewer than a thousand numbers, 4 for multimodal losses of
-    numbers, else 8.
+    """6 for two classes, rankings, flat losses and fewer than a thousand numbers, 4 for multimodal
+    losses of numbers, else 8.
 
     A tree tells a number, or many classes, more than it tells the odds of two. Depth 8 against 6
     lowered the test error of 10 regressions by 1 to 29 % and of 2 of 3 problems of several classes
@@ -88,14 +102,15 @@ def auto_max_depth(size: Size, loss: Loss) -> int:
     """
     if is_multimodal(size, loss):
         return 4
-    return 6 if is_binary(loss) or size.is_flat or is_small_regression(size, loss) else 8
+    is_shallow = is_binary(loss) or is_ranking(loss) or size.is_flat
+    return 6 if is_shallow or is_small_regression(size, loss) else 8
 
 
 def auto_max_bins(loss: Loss) -> int:
-    """254 for numbers, where 64 cost up to 5 % (coordinates, temperatures), 128 for two classes,
-    where 254 were no better and took longer, 64 for several (docs/defaults.md).
+    """254 for numbers, where 64 cost up to 5 % (coordinates, temperatures), and for relevances; 128
+    for two classes, where 254 were no better and took longer, 64 for several (docs/defaults.md).
     """
-    if loss.task == "regression":
+    if loss.task in ("regression", "ranking"):
         return 254
     return 128 if is_binary(loss) else 64
 
@@ -104,23 +119,29 @@ def auto_l2(size: Size, loss: Loss, leaf_method: str) -> float:
     """0 as in the paper; 3 for Newton leaves, whose Hessian sum may be close to zero.
 
     On 13 binary tables 1 and 10 changed the test log loss by -.1 % and +.16 %. A leaf of a small
-    regression holds few rows, and 1 is enough (docs/defaults.md). In regression the unit is the
-    curvature of a row at the start: 1 for the squared loss, the mean for counts, whatever it is for
-    a user's loss.
+    regression holds few rows, and 1 is enough (docs/defaults.md). Of numbers and rankings the
+    unit is the curvature of a row at the start: 1 for the squared loss, the mean for counts,
+    whatever it is for a user's loss.
     """
     if leaf_method == "gradient":
         return 0.0
-    curvature = size.curvature if loss.task == "regression" and size.curvature > 0.0 else 1.0
+    has_unit = loss.task in ("regression", "ranking") and size.curvature > 0.0
+    curvature = size.curvature if has_unit else 1.0
     return size.unit * curvature * (1.0 if is_small_regression(size, loss) else 3.0)
 
 
-def auto_random_strength(loss: Loss) -> float:
-    """1 for two classes, else 0, in a chain whose length is cross-validated.
+def auto_length(loss: Loss, most_steps: int) -> int:
+    """Steps of a chain that nothing ends: 450 for rankings, else the most there are."""
+    return RANKING_STEPS if is_ranking(loss) else most_steps
+
+
+def auto_random_strength(loss: Loss, *, search_length: bool) -> float:
+    """1 for rankings, and for two classes in a chain whose length is cross-validated, else 0.
 
     It lowers the test loss of most small tables of two classes (docs/quality.md). Of numbers it
-    spoils tables with much structure.
+    spoils tables with much structure. Rankings gain .003 NDCG@10 by it and by samples of rows.
     """
-    return 1.0 if is_binary(loss) else 0.0
+    return 1.0 if is_ranking(loss) or (is_binary(loss) and search_length) else 0.0
 
 
 def auto_leaf_steps(size: Size, loss: Loss, leaf_method: str) -> int:
@@ -159,6 +180,9 @@ def auto_learning_rate(
     """
     if loss.default_learning_rate is not None:
         return loss.default_learning_rate
+    if is_ranking(loss):
+        rate = RANKING_RATE * power(max(1.0, RANKING_STEPS / n_steps), 0.451)
+        return rate / typical_curvature(size, loss) if leaf_method == "gradient" else rate
     if size.is_flat and leaf_method == "gradient":
         if loss.n_outputs == 1:
             return FLAT_TRAVEL * size.tail / (n_steps * math.sqrt(size.square))
@@ -182,6 +206,12 @@ def typical_curvature(size: Size, loss: Loss) -> float:
     return max(size.curvature, 0.1 * (loss.smoothness or 0.0)) or 1.0
 
 
+# Of a ranking (docs/defaults.md): trees if nothing ends the chain, their rate, and the share of the
+# rows that structures are searched on.
+RANKING_STEPS = 450
+RANKING_RATE = 0.05
+RANKING_SAMPLE = 0.5
+
 # An annealed chain ends at this share of the temperature that it starts with, after this share of
 # its steps; the others are spent at the end of the way.
 COOLING = 1e-4
@@ -194,7 +224,8 @@ def auto_hot_temperature(size: Size, loss: Loss) -> float:
 
 
 def auto_temperature(size: Size, loss: Loss) -> float:
-    """1e-3 where noise must carry the chain over barriers, else 1e-5, and 1e-6 for numbers.
+    """1e-3 where noise must carry the chain over barriers and for rankings, else 1e-5, and 1e-6 for
+    numbers.
 
     1e-3 is the paper's beta = 1000 N for the smoothed 0-1 loss, whose valleys are .5 deep; it is
     multiplied by depth / .5 for others. For the logistic loss noise only costs: 1e-5 .06 % of the
@@ -203,6 +234,8 @@ def auto_temperature(size: Size, loss: Loss) -> float:
     model. What trees leave unexplained of y may be a thousandth of that, and the noise is to be
     small beside it (docs/defaults.md).
     """
+    if is_ranking(loss):
+        return size.unit * size.curvature * size.spread**2 * 1e-3
     if loss.task != "regression":
         return size.unit * (1e-5 if loss.convex else 2e-3 * (size.depth or 0.5))
     scale = size.square / typical_curvature(size, loss)
@@ -226,19 +259,25 @@ def structure_noise_unit(size: Size, loss: Loss, leaf_method: str) -> float:
 
 
 def auto_shrink_rate(size: Size, loss: Loss, leaf_method: str) -> float:
-    """The paper's 1e-3 for non-convex losses; 1e-5 is enough to keep a convex chain stationary.
+    """The paper's 1e-3 for non-convex losses and rankings; 1e-5 is enough to keep a convex chain
+    stationary.
 
     Where gradient steps are divided by the curvature of a loss of numbers, the rate is multiplied
     with it: how far a step shrinks the model must not depend on the unit of y.
     """
     unit = 1.0
-    if loss.task == "regression" and leaf_method == "gradient":
+    if loss.task in ("regression", "ranking") and leaf_method == "gradient":
         unit = typical_curvature(size, loss)
-    return unit * (1e-5 if loss.convex else 1e-3)
+    return unit * (1e-5 if loss.convex and not is_ranking(loss) else 1e-3)
 
 
 def structure_rows(
-    n_rows: int, sample: str | float = "auto", *, n_steps: int = 100, several: bool = False
+    n_rows: int,
+    sample: str | float = "auto",
+    *,
+    n_steps: int = 100,
+    several: bool = False,
+    ranking: bool = False,
 ) -> int:
     """Rows that a structure is searched on: a number, a fraction, or by the size of the data.
 
@@ -246,9 +285,12 @@ def structure_rows(
     but at least 25,000 and no more than 50,000 or a fiftieth. It is a third more for a thousand
     steps than for a hundred, as the trees of a long chain have less and less to go by, and twice
     that for `several` outputs, each of which has few rows that tell about it; in a thousand steps
-    these use every row up to 100,000. Rows are drawn by importance, and other ones for each tree;
-    docs/benchmarks.md shows what fewer or more cost.
+    these use every row up to 100,000. A `ranking` uses at most half of its rows. Rows are drawn by
+    importance, and other ones for each tree; docs/benchmarks.md shows what fewer or more cost.
     """
+    if sample == "auto" and ranking:
+        rows = structure_rows(n_rows, n_steps=n_steps, several=several)
+        return max(1, min(rows, round(RANKING_SAMPLE * n_rows)))
     if sample == "auto":
         times = 2 if several else 1
         if n_rows <= 50_000 * min(times, max(1.0, n_steps / 500.0)):

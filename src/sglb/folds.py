@@ -45,8 +45,12 @@ def assign_folds(rows: TrainingSet, seed: int) -> NDArray[np.intp]:
     chain would be tested on rows it was trained on. Rows of equal codes are copies if they agree in
     their targets; in a table of few different values they are different rows, and do not agree.
     Where few rows are copies, new rows will be copies as often, and all rows are drawn alike.
+    Rows of a group are in one fold.
     """
     n_rows = rows.n_rows // rows.n_copies
+    if len(rows.target.groups):
+        query = rows.target.take(slice(n_rows)).queries.query
+        return _drawn_folds(int(query.max(initial=-1)) + 1, seed)[query]
     y = rows.target.values[:n_rows]
     _, first, cell, count = np.unique(
         rows.code_rows[:n_rows], axis=0, return_index=True, return_inverse=True, return_counts=True
@@ -60,12 +64,17 @@ def assign_folds(rows: TrainingSet, seed: int) -> NDArray[np.intp]:
         first = np.lexsort((y, cell))  # whatever the order of the rows is
         cell = np.empty(n_rows, dtype=np.intp)
         cell[first] = np.arange(n_rows)
-    words = np.empty((len(first), 4), dtype=np.uint32)
+    return _drawn_folds(len(first), seed, y[first] if rows.target.n_classes else None)[cell]
+
+
+def _drawn_folds(n: int, seed: int, classes: Floats | None = None) -> NDArray[np.intp]:
+    """Return folds of n things, drawn at random, as many in each; each class spread evenly."""
+    words = np.empty((n, 4), dtype=np.uint32)
     _core.words(seed, 0, Role.FOLD, 0, 0, words)
-    keys = (words[:, 0], y[first]) if rows.target.n_classes else (words[:, 0],)
-    fold = np.empty(len(first), dtype=np.intp)
-    fold[np.lexsort(keys)] = np.arange(len(first)) % N_FOLDS
-    return fold[cell]
+    keys = (words[:, 0],) if classes is None else (words[:, 0], classes)
+    fold = np.empty(n, dtype=np.intp)
+    fold[np.lexsort(keys)] = np.arange(n) % N_FOLDS
+    return fold
 
 
 class Fold:

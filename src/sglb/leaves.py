@@ -151,7 +151,7 @@ class LeafRule:
             _core.advance_path(sums, self.core, path.core)
             path.n_steps += 1
             try:
-                bounds = rows.look_ahead(structure, path, move, draws.step)
+                bounds = rows.look_ahead(structure, path, move, draws)
             except (NonFiniteGradient, ChainDiverged) as error:
                 raise StepTooLong(self.steps, draws.step) from error
             # Not after the first step, which is the whole way, unless no leaf took it.

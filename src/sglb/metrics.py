@@ -2,19 +2,24 @@
 
 A metric turns a target y and raw scores into a number: the weighted mean over rows,
 sum w_i m(y_i, raw_i) / sum w_i, unless its name says otherwise. `raw` has shape (n,), or
-(n, n_outputs) with several outputs; classes are their indices 0., 1., ...
+(n, n_outputs) with several outputs; classes are their indices 0., 1., ... Metrics of rankings are
+those of `ranking_metrics`, with a cut-off by name: "ndcg@10".
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sglb import sums
 from sglb.elementary import log
+from sglb.errors import require_rows
+from sglb.frame import read_groups, read_query_weight, read_weight
+from sglb.ranking_metrics import RANKING_METRICS, mean_over_queries
 from sglb.target import Target
 
 Floats = NDArray[np.float64]
@@ -46,7 +51,7 @@ class Metric:
     name: str
     greater_is_better: bool
     function: MetricFunction
-    tasks: tuple[str, ...] = ("regression", "binary", "multiclass")
+    tasks: tuple[str, ...] = ("regression", "binary", "multiclass", "ranking")
     one_prediction: bool = False
 
     def __call__(self, target: Target, raw: Floats, loss: ScoredLoss) -> float:
@@ -123,6 +128,18 @@ def _r2(target: Target, raw: Floats, loss: ScoredLoss) -> float:
     return 1.0 - residual / spread if spread > 0.0 else float("nan")
 
 
+def _of_queries(
+    target: Target, raw: Floats, loss: ScoredLoss | None, *, name: str, cutoff: int | None
+) -> float:
+    return mean_over_queries(name, target, raw, cutoff)
+
+
+def _ranking_metric(name: str, cutoff: int | None = None) -> Metric:
+    """Return the mean over queries of a ranking metric at a cut-off."""
+    full_name = name if cutoff is None else f"{name}@{cutoff}"
+    return Metric(full_name, True, partial(_of_queries, name=name, cutoff=cutoff), ("ranking",))
+
+
 _CLASSES = ("binary", "multiclass")
 
 METRICS = {
@@ -137,6 +154,7 @@ METRICS = {
         Metric("rmse", False, _rmse, ("regression",), True),
         Metric("mae", False, _mae, ("regression",), True),
         Metric("r2", True, _r2, ("regression",), True),
+        *(_ranking_metric(name) for name in RANKING_METRICS),
     )
 }
 
@@ -153,6 +171,43 @@ def _from_callable(function: Callable[[Any, Any], float]) -> Metric:
     return Metric(name, bool(getattr(function, "greater_is_better", False)), value)
 
 
+def _at_cutoff(spec: str) -> tuple[str, int | None] | None:
+    """Return name and cut-off of a ranking metric such as "ndcg@10", None if it is not one."""
+    name, separator, cutoff = spec.partition("@")
+    if name not in RANKING_METRICS:
+        return None
+    if not separator:
+        return name, None
+    return (name, int(cutoff)) if cutoff.isdecimal() and int(cutoff) > 0 else None
+
+
+def ranking_score(
+    metric: str, y: ArrayLike, score: ArrayLike, group: Any, sample_weight: Any = None
+) -> float:
+    """Return a metric of rankings by name, such as "ndcg@10": the mean over queries.
+
+    y are relevances of rows, `score` any scores that rank them, `group` the ids of queries or
+    their sizes, `sample_weight` weights of rows or of queries.
+    """
+    relevance = np.asarray(y, dtype=np.float64)
+    raw = np.asarray(score, dtype=np.float64)
+    if relevance.ndim != 1 or raw.shape != relevance.shape:
+        raise ValueError(f"y and score must be vectors, not {relevance.shape} and {raw.shape}")
+    require_rows("y", relevance, np.isfinite(relevance) & (relevance >= 0.0), "a relevance >= 0")
+    require_rows("score", raw, ~np.isnan(raw), "a number")
+    groups = read_groups(group, len(relevance))
+    weight = read_weight(read_query_weight(sample_weight, groups), relevance)
+    target = Target.of(relevance, weight, groups=groups)
+    known = _at_cutoff(metric)
+    if known is None:
+        raise ValueError(
+            f"{metric!r} is not a metric of rankings; known are {', '.join(RANKING_METRICS)}, each"
+            " with a cut-off, such as 'ndcg@10', or without"
+        )
+    name, cutoff = known
+    return mean_over_queries(name, target, raw, cutoff)
+
+
 def get_metric(spec: MetricSpec, task: str | None = None) -> Metric:
     """Return a name, a `Metric` or a callable (y, prediction) as a `Metric`.
 
@@ -160,6 +215,8 @@ def get_metric(spec: MetricSpec, task: str | None = None) -> Metric:
     """
     if isinstance(spec, str) and spec in METRICS:
         metric = METRICS[spec]
+    elif isinstance(spec, str) and (known := _at_cutoff(spec)) is not None:
+        metric = _ranking_metric(*known)
     elif isinstance(spec, Metric):
         metric = spec
     elif callable(spec):
@@ -167,10 +224,10 @@ def get_metric(spec: MetricSpec, task: str | None = None) -> Metric:
     else:
         raise ValueError(
             f"eval_metric={spec!r} is not a metric; allowed: {', '.join(METRICS)}, "
-            "or a function of (y, prediction)"
+            "those of rankings with a cut-off, such as 'ndcg@10', or a function of (y, prediction)"
         )
     if task is not None and task not in metric.tasks:
-        allowed = ", ".join(name for name, known in METRICS.items() if task in known.tasks)
+        allowed = ", ".join(name for name, other in METRICS.items() if task in other.tasks)
         raise ValueError(
             f"eval_metric={metric.name!r} has no meaning for a {task} task; allowed: {allowed}"
         )
@@ -180,12 +237,13 @@ def get_metric(spec: MetricSpec, task: str | None = None) -> Metric:
 def get_metrics(
     spec: MetricSpec | Sequence[MetricSpec] | None, task: str, n_outputs: int = 1
 ) -> list[Metric]:
-    """Return the metrics of eval_metric, a single one or several; None is the mean loss.
+    """Return the metrics of eval_metric, a single one or several.
 
-    A metric that is not defined for the task or for so many outputs is rejected.
+    None is the mean loss, of rankings NDCG. A metric that is not defined for the task or for so
+    many outputs is rejected.
     """
     if spec is None:
-        spec = "loss"
+        spec = "ndcg" if task == "ranking" else "loss"
     if isinstance(spec, str | Metric) or callable(spec) or not isinstance(spec, Iterable):
         spec = [spec]
     metrics = [get_metric(item, task) for item in spec]

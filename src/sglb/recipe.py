@@ -23,7 +23,7 @@ from sglb.target import Target
 from sglb.trace import Trace
 from sglb.training_set import TrainingSet
 
-Kind = Literal["classifier", "regressor"]
+Kind = Literal["classifier", "regressor", "ranker"]
 
 
 @dataclass(frozen=True)

@@ -207,10 +207,12 @@ def resolve(
     `alone` says that nobody looks on: no evaluation set, no callback of the user's.
     """
     free_length = parameters["n_estimators"] == "auto"
-    if free_length:
-        parameters = {**parameters, "n_estimators": MOST_STEPS}
     leaf_method = _leaf_method(parameters["leaf_method"], loss)
     search_length = free_length and alone and searches_length(parameters, loss, size)
+    if free_length:
+        stops = search_length or parameters["early_stopping_rounds"] is not None
+        n_steps = MOST_STEPS if stops else defaults.auto_length(loss, MOST_STEPS)
+        parameters = {**parameters, "n_estimators": n_steps}
     watched = search_length or parameters["early_stopping_rounds"] is not None
     sampler = make_sampler(parameters, loss, leaf_method, size, watched=watched)
     move = sampler.move(0)
@@ -233,6 +235,7 @@ def resolve(
             parameters["structure_sample"],
             n_steps=parameters["n_estimators"],
             several=loss.n_outputs > 1,
+            ranking=defaults.is_ranking(loss) and _is_noisy(parameters),
         ),
         structure_outputs=defaults.structure_outputs(
             loss.n_outputs, parameters["structure_sample"]
@@ -277,7 +280,11 @@ MOST_STEPS = 1000
 FEW_ROWS = 10_000
 
 
-# Of fewer rows a fold is no test.
+# The same for rankings, whose queries, not rows, are independent (docs/defaults.md).
+FEW_RANKED_ROWS = 50_000
+
+
+# Of fewer rows, or groups of rows, a fold is no test.
 FEW_TO_FOLD = 50
 # Rows times columns times outputs: five chains at once are to take seconds, and no more memory.
 FEW_VALUES = 10_000_000
@@ -295,8 +302,9 @@ def searches_length(parameters: Mapping[str, Any], loss: Loss, size: Size) -> bo
     has_law = not isinstance(sampler, str) or parameters["temperature"] not in ("auto", 0)
     far_to_go = sampler == "annealed" or not loss.convex
     values = size.n_rows * size.n_columns * loss.n_outputs
-    few = FEW_TO_FOLD <= size.n_rows <= FEW_ROWS
-    possible = loss.independent and few and values <= FEW_VALUES
+    most_rows = FEW_RANKED_ROWS if loss.by_group else FEW_ROWS
+    few = size.n_independent >= FEW_TO_FOLD and size.n_rows <= most_rows
+    possible = (loss.independent or loss.by_group) and few and values <= FEW_VALUES
     return possible and not (stops_early or has_law or far_to_go)
 
 
@@ -308,9 +316,14 @@ def _random_strength(parameters: Mapping[str, Any], loss: Loss, *, search_length
     stated = parameters["random_strength"]
     if stated != "auto":
         return float(stated)
-    # Where rows get no noise, a weight is to do what repeating its row does.
-    is_noisy = parameters["sampler"] == "langevin" and parameters["temperature"] == "auto"
-    return defaults.auto_random_strength(loss) if search_length and is_noisy else 0.0
+    if not _is_noisy(parameters):
+        return 0.0
+    return defaults.auto_random_strength(loss, search_length=search_length)
+
+
+def _is_noisy(parameters: Mapping[str, Any]) -> bool:
+    """Whether chance may enter: without noise a weight is to do what repeating its row does."""
+    return bool(parameters["sampler"] == "langevin" and parameters["temperature"] == "auto")
 
 
 def make_sampler(

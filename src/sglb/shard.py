@@ -145,14 +145,14 @@ class Shard:
         return self._sums
 
     def look_ahead(
-        self, structure: Structure, path: NewtonPath, move: Move, step: int
+        self, structure: Structure, path: NewtonPath, move: Move, draws: _core.Draws
     ) -> SlopeBounds:
         """Take the slopes where a path has come to, and return bounds of them.
 
         A loss that is evaluated when it is needed finds its way there by itself.
         """
         if not self.is_stored:
-            return self._here.update(move, step)
+            return self._here.update(move, draws)
         if self._ahead is None:
             self._ahead = SlopesAt(
                 np.empty_like(self.raw),
@@ -163,7 +163,7 @@ class Shard:
                 n_threads=self._n_threads,
             )
         _core.look_ahead(self._core, structure, path.core, self.raw, self._ahead.raw)
-        return self._ahead.update(move, step)
+        return self._ahead.update(move, draws)
 
     def energy(self) -> sums.ExactSum:
         """Return the weighted sum of the loss, with all digits: those of shards can be merged."""
@@ -244,9 +244,9 @@ class Shards:
         """Whether slopes are kept in arrays."""
         return self.shards[0].is_stored
 
-    def refresh_slopes(self, move: Move, step: int) -> SlopeBounds:
+    def refresh_slopes(self, move: Move, draws: _core.Draws) -> SlopeBounds:
         """Make the slopes those of the current raw scores, and return bounds of them."""
-        return _largest([shard.refresh_slopes(move, step) for shard in self.shards])
+        return _largest([shard.refresh_slopes(move, draws) for shard in self.shards])
 
     def draw(self, plan: SamplePlan, bounds: SlopeBounds, move: Move, draws: _core.Draws) -> Sample:
         """Draw the sample that a structure is searched on."""
@@ -285,10 +285,10 @@ class Shards:
         return first
 
     def look_ahead(
-        self, structure: Structure, path: NewtonPath, move: Move, step: int
+        self, structure: Structure, path: NewtonPath, move: Move, draws: _core.Draws
     ) -> SlopeBounds:
         """Take the slopes where a path has come to, and return bounds of them."""
-        return _largest([shard.look_ahead(structure, path, move, step) for shard in self.shards])
+        return _largest([shard.look_ahead(structure, path, move, draws) for shard in self.shards])
 
     def advance(self, structure: Structure, values: Floats, transition: Transition) -> None:
         """Move the state: S <- C S + b (x) tree."""

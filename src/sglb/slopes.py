@@ -5,6 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from sglb import _core
 from sglb.errors import ChainDiverged, NonFiniteGradient
 from sglb.losses import Loss
 from sglb.samplers import Move
@@ -54,14 +55,17 @@ class SlopesAt:
         """Whether slopes are kept in arrays, rather than evaluated where they are needed."""
         return self._refresh is not None
 
-    def update(self, move: Move, step: int) -> SlopeBounds:
-        """Make the slopes those of the current raw scores, and return bounds of them."""
+    def update(self, move: Move, draws: _core.Draws) -> SlopeBounds:
+        """Make the slopes those of the current raw scores, and return bounds of them.
+
+        A loss whose gradient is a random estimate takes its noise from `draws`.
+        """
         bounds = self._bounds
         try:
             if self._refresh is not None:
-                bounds = self._refresh(self._n_threads)
+                bounds = self._refresh(self._n_threads, draws)
         except NonFiniteGradient as error:
-            raise NonFiniteGradient(error.row, error.output, step) from error
+            raise NonFiniteGradient(error.row, error.output, draws.step) from error
         if not math.isfinite(bounds[0]):
-            raise ChainDiverged(step)
+            raise ChainDiverged(draws.step)
         return bounds if move.subsample == 1.0 else (bounds[0] / move.subsample, bounds[1])

@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sglb import sums
+from sglb.queries import Queries
 from sglb.weights import Rows, as_weights, kernel_weight, take_weight
 
 Floats = NDArray[np.float64]
-Task = Literal["regression", "binary", "multiclass"]
+Task = Literal["regression", "binary", "multiclass", "ranking"]
 
 # Weights with a larger mean are seldom numbers of rows.
 MOST_REPEATS = 50.0
@@ -27,6 +28,7 @@ class Target:
 
     Values are numbers or, with classes, indices of `classes`. Weights are multiplicities. Rows of
     one group belong together, as the documents of a query do; rows without groups are independent.
+    Numbers of rows in groups are relevances.
     """
 
     values: Floats  # (n_rows,)
@@ -52,7 +54,7 @@ class Target:
             as_weights(weight, len(numbers)),
             np.asarray(groups, dtype=np.int64),
             labels,
-            task_of(len(labels)),
+            task_of(len(labels), ranked=np.size(groups) > 0),
         )
 
     def __len__(self) -> int:
@@ -74,6 +76,11 @@ class Target:
         return float(len(self)) if self.kernel_weight is None else sums.total(self.weight)
 
     @cached_property
+    def queries(self) -> Queries:
+        """Where the rows of each group are; rows without groups are a single query."""
+        return Queries.of(self.groups if len(self.groups) else np.zeros(len(self), np.int64))
+
+    @cached_property
     def weight_unit(self) -> float:
         """Weight of an ordinary row."""
         return weight_unit(self.weight)
@@ -91,10 +98,16 @@ class Target:
             groups=self.groups[rows] if len(self.groups) else self.groups,
         )
 
+    def in_groups(self, groups: NDArray[np.int64]) -> "Target":
+        """Return the rows in groups; without any, as they are."""
+        if not len(groups):
+            return self
+        return replace(self, groups=groups, task=task_of(self.n_classes, ranked=True))
+
     def copies(self, n_copies: int) -> "Target":
         """Return the rows `n_copies` times, one copy after the other, with a share of the weight.
 
-        Copies of a row are in its group.
+        Each copy has groups of its own: the copies of a query are queries by themselves.
         """
         if n_copies == 1:
             return self
@@ -102,14 +115,20 @@ class Target:
             self,
             values=np.tile(self.values, n_copies),
             weight=np.tile(self.weight / n_copies, n_copies),
-            groups=np.tile(self.groups, n_copies),
+            groups=_copied_groups(self.groups, n_copies),
         )
 
 
-def task_of(n_classes: int) -> Task:
-    """Return what there is to predict; no classes are numbers."""
+def _copied_groups(groups: NDArray[np.int64], n_copies: int) -> NDArray[np.int64]:
+    """Return groups of copies, which do not share a number."""
+    span = int(np.ptp(groups)) + 1 if len(groups) else 0
+    return np.concatenate([groups + copy * span for copy in range(n_copies)])
+
+
+def task_of(n_classes: int, *, ranked: bool = False) -> Task:
+    """Return what there is to predict; no classes are numbers, of rows in groups relevances."""
     if not n_classes:
-        return "regression"
+        return "ranking" if ranked else "regression"
     return "binary" if n_classes <= 2 else "multiclass"
 
 

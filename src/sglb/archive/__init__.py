@@ -46,7 +46,7 @@ from sglb.categories import storage
 from sglb.errors import ModelFormatError
 from sglb.files import whole_file
 from sglb.leaves import LeafRule
-from sglb.losses import Loss, UserLoss, get_loss
+from sglb.losses import Loss, get_loss
 from sglb.model import Model, Record
 from sglb.posterior import AnyPosterior
 from sglb.recipe import Recipe
@@ -227,7 +227,7 @@ def _arrays_of(trace: Trace, tables: Arrays) -> Arrays:
 
 def _document_of(model: Model) -> dict[str, Any]:
     recipe, settings = model.recipe, model.recipe.settings
-    loss = None if isinstance(recipe.loss, UserLoss) else recipe.loss
+    loss = recipe.loss if recipe.loss is not None and recipe.loss.storable else None
     parameters = {name: v for name, v in recipe.parameters.items() if name not in LEFT_OUT}
     return {
         "format": "sglb",

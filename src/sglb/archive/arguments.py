@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sglb.errors import ModelFormatError
-from sglb.losses import Loss, UserLoss, get_loss
+from sglb.losses import Loss, get_loss
 from sglb.samplers import SAMPLERS
 
 INTEGER_TYPES = tuple(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
@@ -42,7 +42,7 @@ def to_json(value: Any) -> Any:
                 field.name: to_json(getattr(value, field.name)) for field in fields(sampler)
             }
             return {"sampler": name, "arguments": arguments}
-    if isinstance(value, Loss) and not isinstance(value, UserLoss):
+    if isinstance(value, Loss) and value.storable:
         return {"loss": loss_to_json(value)}
     return {"lost": type(value).__name__}
 

@@ -42,6 +42,14 @@ ARRAYS: Mapping[str, tuple[type[np.generic], str]] = {
     **storage.ARRAYS,
 }
 
+# Which estimator has a loss of a task.
+KIND_OF_TASK = {
+    "regression": "regressor",
+    "binary": "classifier",
+    "multiclass": "classifier",
+    "ranking": "ranker",
+}
+
 Arrays = dict[str, NDArray[Any]]
 
 
@@ -59,8 +67,12 @@ def _is_loss(value: Any) -> bool:
         and set(value) == {"name", "parameters"}
         and isinstance(value["name"], str)
         and isinstance(value["parameters"], dict)
-        and all(_is_number(v) or _is_numbers(v) for v in value["parameters"].values())
+        and all(_is_parameter(v) for v in value["parameters"].values())
     )
+
+
+def _is_parameter(value: Any) -> bool:
+    return isinstance(value, str | bool) or _is_number(value) or _is_numbers(value)
 
 
 def _is_numbers(value: Any) -> bool:
@@ -96,7 +108,7 @@ FIELDS: Mapping[str, Callable[[Any], bool]] = {
     "format": lambda v: v == "sglb",
     "version": lambda v: v == FORMAT_VERSION,
     "noise_version": _is_count,  # prediction draws no noise
-    "kind": lambda v: v in ("classifier", "regressor"),
+    "kind": lambda v: v in ("classifier", "regressor", "ranker"),
     "loss": _is_loss,
     "classes": _is_classes,
     "feature_names": _is_names,
@@ -256,7 +268,7 @@ def check_agreement(
     names = document["feature_names"]
     if names is not None and len(names) != n_columns:
         raise ModelFormatError("feature_names", f"{len(names)} names for {n_columns} columns")
-    if (not len(classes)) != (document["kind"] == "regressor"):
+    if (not len(classes)) != (document["kind"] != "classifier"):
         raise ModelFormatError("classes", f"they do not match a {document['kind']}")
     outputs = sizes["K"]
     # Up to two classes have one output or two, more have one each.
@@ -264,7 +276,7 @@ def check_agreement(
         raise ModelFormatError("classes", f"{len(classes)} classes for {outputs} outputs")
     if loss is not None and loss.n_outputs != outputs:
         raise ModelFormatError("loss", f"{loss.name!r} does not have {outputs} outputs")
-    if loss is not None and (loss.task == "regression") != (not len(classes)):
+    if loss is not None and KIND_OF_TASK[loss.task] != document["kind"]:
         raise ModelFormatError("loss", f"{loss.name!r} is not a loss of a {document['kind']}")
     _check_best(document)
 

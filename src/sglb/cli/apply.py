@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sglb import ModelFormatError, load
+from sglb import ModelFormatError, SGLBRanker, load
 from sglb.cli.reports import (
     console,
     feature_names,
@@ -98,7 +98,9 @@ def predict(
     check_table_output(output, model_path, table_path)
     model = load_model(model_path, n_jobs)
     if proba and not hasattr(model, "classes_"):
-        raise ValueError("--proba needs a classifier; the model is a regressor")
+        raise ValueError(f"--proba needs a classifier; the model is a {type(model).__name__}")
+    if uncertainty and isinstance(model, SGLBRanker):
+        raise ValueError("--uncertainty needs a classifier or a regressor; the model is a ranker")
     file = TableFile(table_path, dialect)
     table = read_for(model, file)
     kept = kept_columns(file, keep)
@@ -162,6 +164,11 @@ def evaluate(
 ) -> None:
     """Print the metrics of a model on a table with known labels."""
     model = load_model(model_path, n_jobs)
+    if isinstance(model, SGLBRanker):
+        raise ValueError(
+            "a ranker is scored within queries, whose ids the command line does not read; use"
+            " score(X, y, group=ids) of the model in Python"
+        )
     file = TableFile(table_path, dialect)
     table = read_for(model, file)
     y = column_values(table, target, "target", file.advice)

@@ -138,6 +138,8 @@ def _read_target(
 def guess_task(y: NDArray[Any], loss: str | None = None) -> tuple[str, str]:
     """Return the task of a loss or, without a loss, of a target, and why."""
     if loss in LOSSES:
+        if LOSSES[loss].task == "ranking":
+            raise ValueError(f"--loss {loss} is for rankings; use sglb.SGLBRanker in Python")
         task = "regression" if LOSSES[loss].task == "regression" else "classification"
         return task, f"--loss {loss}"
     if y.dtype.kind == "U":

@@ -1,4 +1,4 @@
-"""SGLBClassifier and SGLBRegressor: scikit-learn manners around the chain, no algorithm."""
+"""The three estimators: scikit-learn manners around the chain, no algorithm."""
 
 from pathlib import Path
 
@@ -7,17 +7,31 @@ from sglb.errors import ModelFormatError
 from sglb.estimators.classifier import SGLBClassifier
 from sglb.estimators.expected_failures import sklearn_expected_failed_checks
 from sglb.estimators.posterior import Posterior
+from sglb.estimators.ranker import SGLBRanker
 from sglb.estimators.regressor import SGLBRegressor
 from sglb.estimators.sources import ChainSource
+from sglb.recipe import Kind
 from sglb.settings import check_parameters
 
-__all__ = ["SGLBClassifier", "SGLBRegressor", "load", "sklearn_expected_failed_checks"]
+__all__ = [
+    "SGLBClassifier",
+    "SGLBRanker",
+    "SGLBRegressor",
+    "load",
+    "sklearn_expected_failed_checks",
+]
+
+KINDS: dict[Kind, type[SGLBClassifier] | type[SGLBRegressor] | type[SGLBRanker]] = {
+    "classifier": SGLBClassifier,
+    "regressor": SGLBRegressor,
+    "ranker": SGLBRanker,
+}
 
 
-def load(path: str | Path) -> SGLBClassifier | SGLBRegressor | Posterior:
+def load(path: str | Path) -> SGLBClassifier | SGLBRegressor | SGLBRanker | Posterior:
     """Read what `save` has written: a fitted estimator, or a posterior with its estimator."""
     model, draws = archive.read(path)
-    kind = SGLBClassifier if model.recipe.kind == "classifier" else SGLBRegressor
+    kind = KINDS[model.recipe.kind]
     unknown = set(model.recipe.parameters) - set(kind().get_params(deep=False))
     if unknown:
         raise ModelFormatError("parameters", f"{kind.__name__} has no parameters {sorted(unknown)}")
@@ -25,7 +39,8 @@ def load(path: str | Path) -> SGLBClassifier | SGLBRegressor | Posterior:
         check_parameters({name: v for name, v in model.recipe.parameters.items() if v is not None})
     except ValueError as error:
         raise ModelFormatError("parameters", str(error)) from error
-    estimator = kind(**model.recipe.parameters)._adopt(model)
+    estimator = kind(**model.recipe.parameters)
+    estimator._adopt(model)
     if draws is None:
         return estimator
     return Posterior(ChainSource(estimator, fitted=draws.plan.kind == "laplace"), draws)

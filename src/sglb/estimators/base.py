@@ -1,4 +1,4 @@
-"""What both estimators share: parameters and fit.
+"""What all estimators share: parameters and fit.
 
 `fit` walks the rooms in the data's order, frame -> settings -> bins -> training set -> loop, and
 keeps a `Model`, which `fitted` reads.
@@ -88,12 +88,29 @@ class ChainEstimator(FittedChain):
         see the first, and end all. `check_gradient` compares the gradient of your own loss with
         finite differences of it on a few rows first.
         """
+        check_parameters(self.get_params(deep=False))
+        return self._train(
+            StatedSet(X, y, sample_weight),
+            list_sets(eval_set, X_val, y_val),
+            eval_metric,
+            callbacks,
+            check_gradient=check_gradient,
+        )
+
+    def _train(
+        self,
+        stated: StatedSet,
+        stated_sets: Sequence[StatedSet],
+        eval_metric: MetricSpec | Sequence[MetricSpec] | None,
+        callbacks: Sequence[Callback] | Callback | None,
+        *,
+        check_gradient: bool = True,
+    ) -> Self:
+        """Train a chain on stated rows, and score stated sets."""
         parameters = self.get_params(deep=False)
-        check_parameters(parameters)
         listed_callbacks = check_callbacks(callbacks)
-        stated_sets = list_sets(eval_set, X_val, y_val)
         check_watched(stated_sets, self.early_stopping_rounds, eval_metric)
-        rows = self._read_rows(X, y, sample_weight)
+        rows = self._read_rows(stated)
         loss, threads = self._choose_loss(rows.target.classes), n_threads(self.n_jobs)
         sets = self._read_evaluation(stated_sets, rows, loss)
         metrics = get_metrics(eval_metric, rows.target.task, loss.n_outputs)
@@ -114,18 +131,19 @@ class ChainEstimator(FittedChain):
         model = training.run(scoring, listed_callbacks, uncertainty=self.uncertainty)
         return self._adopt(model)
 
-    def _read_rows(self, X: Any, y: Any, sample_weight: Any) -> LabelledRows:
+    def _read_rows(self, stated: StatedSet) -> LabelledRows:
         """Read the training rows; a row of weight zero is not there."""
         features = read_features(
             self,
-            X,
+            stated.X,
             reset=True,
             categorical=self.categorical_features,
             n_threads=n_threads(self.n_jobs),
         )
-        weight = read_weight(sample_weight, features)
+        weight = read_weight(stated.weight, features)
         warn_of_repeats(weight)
-        return LabelledRows(features, self._read_target(y, weight)).with_weight()
+        target = self._read_target(stated.y, weight).in_groups(stated.groups)
+        return LabelledRows(features, target).with_weight()
 
     def _read_target(self, y: Any, weight: Floats, training: Target | None = None) -> Target:
         """Read a target, that of training or of rows to score beside a training target."""
@@ -154,6 +172,7 @@ class ChainEstimator(FittedChain):
                     raise ValueError("X has no rows")
                 weight = read_weight(stated.weight, features, f"weight of validation_{number}")
                 target = self._read_target(stated.y, weight, rows.target)
+                target = target.in_groups(stated.groups)
                 loss.check_target(target)
             except ValueError as error:
                 raise ValueError(f"eval_set[{number}]: {error}") from error

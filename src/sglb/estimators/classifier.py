@@ -171,8 +171,9 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
         by_classes = isinstance(self.loss, str) and self.loss in ("auto", "logistic")
         spec = ("logistic" if n_classes <= 2 else "softmax") if by_classes else self.loss
         loss = get_loss(spec, n_classes=n_classes)
-        if loss.task == "regression":
-            raise ValueError(f"loss={loss.name!r} is for regression; use SGLBRegressor")
+        if loss.task in ("regression", "ranking"):
+            other = "SGLBRegressor" if loss.task == "regression" else "SGLBRanker"
+            raise ValueError(f"loss={loss.name!r} is for {loss.task}; use {other}")
         if loss.n_outputs == 1 and n_classes > 2:
             raise ValueError(
                 f"Only binary classification is supported. loss={loss.name!r} has one output and y "

@@ -3,15 +3,21 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+NO_GROUPS: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+
 EvalSets = Sequence[tuple[Any, ...]] | tuple[Any, ...] | None
 
 
 class StatedSet(NamedTuple):
-    """An evaluation set as the user gave it."""
+    """Training rows or an evaluation set as the user gave them."""
 
     X: Any
     y: Any
     weight: Any = None
+    groups: NDArray[np.int64] = NO_GROUPS  # numbers of groups, none for independent rows
 
 
 def list_sets(eval_set: EvalSets, X_val: Any, y_val: Any) -> list[StatedSet]:

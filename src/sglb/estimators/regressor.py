@@ -79,6 +79,8 @@ class SGLBRegressor(RegressorMixin, ChainEstimator):  # type: ignore[misc]
         power = self._parameter_of("tweedie_power", "tweedie", "power")
         is_name = isinstance(self.loss, str) and self.loss in LOSSES
         kind: Loss | type[Loss] = LOSSES[self.loss] if is_name else get_loss(self.loss)
+        if kind.task == "ranking":
+            raise ValueError(f"loss={kind.name!r} is for rankings; use SGLBRanker")
         if kind.task != "regression":
             raise ValueError(f"loss={kind.name!r} is for classification; use SGLBClassifier")
         return get_loss(self.loss, **level, **power)

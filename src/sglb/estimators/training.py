@@ -74,7 +74,7 @@ class Training:
     ) -> Model:
         """Run the chains with their callbacks; each is cut to its best state if it is watched."""
         (n_steps, validation), n_chains = self._length(), int(self.recipe.parameters["n_chains"])
-        at_once = min(n_chains, self.n_threads) if self._is_row_wise else 1
+        at_once = min(n_chains, self.n_threads) if self._is_thread_safe else 1
         # The core's threads serve one chain at a time: it has those that the others leave.
         share = self.n_threads - at_once + 1
         chains = [
@@ -110,9 +110,10 @@ class Training:
         return add_error_bars(model, self.data, validation, self.n_threads)
 
     @property
-    def _is_row_wise(self) -> bool:
+    def _is_thread_safe(self) -> bool:
         """Whether methods of the loss may be called in several threads at once."""
-        return self.recipe.loss is not None and self.recipe.loss.row_wise
+        loss = self.recipe.loss
+        return loss is not None and (loss.row_wise or loss.by_group)
 
     def _length(self) -> tuple[int, CrossValidation | None]:
         """Return the number of steps to take, as stated or by a cross-validation, and that one."""
@@ -122,7 +123,7 @@ class Training:
         if self.verbose:
             say(f"cross-validation of the number of trees, at most {settings.n_steps:,}")
         validation = self.recipe.cross_validation(self.data)
-        threads = self.n_threads if self._is_row_wise else 1
+        threads = self.n_threads if self._is_thread_safe else 1
         n_steps = validation.best_length(settings.n_steps, threads)
         if self.verbose:
             say(f"{n_steps:,} trees are best")

@@ -8,6 +8,7 @@ value.
 """
 
 from sglb.frame.features import Features
+from sglb.frame.groups import read_groups, read_query_weight
 from sglb.frame.reading import read_features
 from sglb.frame.rows import Table
 from sglb.frame.values import READY_DTYPES
@@ -19,7 +20,9 @@ __all__ = [
     "Table",
     "is_number",
     "read_features",
+    "read_groups",
     "read_labels",
     "read_numbers",
+    "read_query_weight",
     "read_weight",
 ]

@@ -22,9 +22,9 @@ from sglb.losses.minimisers import spread
 from sglb.target import Target, Task
 
 Floats = NDArray[np.float64]
-# (n_threads) -> (largest |gradient|, bound of the second derivatives, 0 without them): computes the
-# slopes again.
-Refresh = Callable[[int], tuple[float, float]]
+# (n_threads, draws) -> (largest |gradient|, bound of the second derivatives, 0 without them):
+# computes the slopes again. A gradient that is a random estimate takes its noise from the draws.
+Refresh = Callable[[int, _core.Draws], tuple[float, float]]
 
 
 class Loss(ABC):
@@ -39,6 +39,8 @@ class Loss(ABC):
                                are allowed; `hessian` of a built-in loss computes it in any case
         proven                 whether tests have shown the gradient to be that of the loss
         independent            whether loss and gradient of a row depend only on its own y and raw
+        by_group               whether they depend only on rows of its group, so that whole groups
+                               can be left out; methods may be called by several threads at a time
         row_wise               whether `independent` is certain before any look at y: methods are
                                called with blocks of rows, by several threads at a time
         one_output_per_class   whether the constructor needs the number of classes
@@ -48,6 +50,7 @@ class Loss(ABC):
                                name in `distributions`; None if there is none
         curvature_has_unit     in regression: whether y in another unit multiplies the loss as a
                                function of raw scores, which it shifts
+        storable               whether a model file can contain it
         starts_at_zero         whether `init` is 0 for all targets and weights
         default_learning_rate  the meaning of learning_rate="auto"; None: by the size of the data
     """
@@ -58,11 +61,13 @@ class Loss(ABC):
     has_hessian: bool = True
     proven: bool = True
     independent: bool = True
+    by_group: bool = False
     row_wise: bool = True
     one_output_per_class: bool = False
     predicts_mean: bool = False
     law: str | None = None
     curvature_has_unit: bool = False
+    storable: bool = True
     starts_at_zero: bool = False
     default_learning_rate: float | None = None
 
@@ -133,6 +138,10 @@ class Loss(ABC):
         """Return |d²L/dz²| in the shape of raw; `length` is short beside the range of y."""
         return np.abs(self.hessian(y, raw))
 
+    def curvatures(self, target: Target, raw: Floats, length: float) -> Floats:
+        """Return |d²L/dz²| of a target, in the shape of raw."""
+        return self.curvature(target.values, raw, length)
+
     def check_target(self, target: Target) -> None:
         """Raise ValueError at the first row whose target is outside the domain of the loss."""
         y = target.values
@@ -156,6 +165,10 @@ class Loss(ABC):
     def gradient(self, y: Floats, raw: Floats) -> Floats:
         """Return dL/dz, in the shape of raw."""
         return self.derivatives(y, raw)[0]
+
+    def gradients(self, target: Target, raw: Floats) -> Floats:
+        """Return dL/dz of a target, in the shape of raw."""
+        return self.gradient(target.values, raw)
 
     def hessian(self, y: Floats, raw: Floats) -> Floats:
         """Return d²L/dz² (several outputs: the diagonal), in the shape of raw."""
@@ -205,9 +218,9 @@ class Loss(ABC):
         slopes = _core.Slopes(self.name, parameters, y, raw, gradient, hessian)
         bound = self.smoothness if hessian is not None else 0.0
         if bound is not None:
-            return slopes, lambda n_threads: (slopes.refresh(n_threads), bound)
+            return slopes, lambda n_threads, draws: (slopes.refresh(n_threads), bound)
         assert hessian is not None
-        return slopes, lambda n_threads: (
+        return slopes, lambda n_threads, draws: (
             slopes.refresh(n_threads),
             _core.largest(hessian, n_threads),
         )

@@ -5,13 +5,19 @@ from typing import Any
 from sglb.losses.amounts import Gamma, Tweedie
 from sglb.losses.base import Loss
 from sglb.losses.counts import Poisson
+from sglb.losses.lambdarank import LambdaRank
 from sglb.losses.logistic import Logistic
+from sglb.losses.pairwise_logistic import PairwiseLogistic
 from sglb.losses.quantile import Quantile
+from sglb.losses.query_squared import QuerySquared
 from sglb.losses.robust import Absolute, Cauchy, Huber, Welsch
 from sglb.losses.savage import Savage
 from sglb.losses.softmax import Softmax
 from sglb.losses.squared import Squared
+from sglb.losses.stochastic_rank import StochasticRank
 from sglb.losses.user import UserLoss
+from sglb.losses.xendcg import XeNdcg
+from sglb.losses.yeti import Yeti
 from sglb.losses.zero_one import Sla
 
 LOSSES: dict[str, type[Loss]] = {
@@ -19,15 +25,21 @@ LOSSES: dict[str, type[Loss]] = {
     "cauchy": Cauchy,
     "gamma": Gamma,
     "huber": Huber,
+    "lambdarank": LambdaRank,
     "logistic": Logistic,
+    "pairwise_logistic": PairwiseLogistic,
     "poisson": Poisson,
     "quantile": Quantile,
+    "query_squared": QuerySquared,
     "savage": Savage,
     "sla": Sla,
     "softmax": Softmax,
     "squared": Squared,
+    "stochastic_rank": StochasticRank,
     "tweedie": Tweedie,
     "welsch": Welsch,
+    "xendcg": XeNdcg,
+    "yeti": Yeti,
 }
 
 

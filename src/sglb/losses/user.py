@@ -52,6 +52,7 @@ class UserLoss(Loss):
     """
 
     proven = False
+    storable = False
 
     def __init__(self, user: Any, n_classes: int = 0) -> None:
         missing = [name for name in REQUIRED if not callable(getattr(user, name, None))]
@@ -153,7 +154,7 @@ class UserLoss(Loss):
     ) -> tuple[_core.Slopes, Refresh]:
         """Return slopes stored in arrays, and the function by which the user fills them."""
         fill = partial(self._fill, target.values, raw, gradient, hessian)
-        return _core.Slopes(gradient, hessian), fill
+        return _core.Slopes(gradient, hessian), lambda n_threads, draws: fill(n_threads)
 
     def fill(
         self, y: Floats, raw: Floats, gradient: Floats, hessian: Floats | None, n_threads: int

@@ -51,7 +51,7 @@ class EncodedRows(NamedTuple):
 
 def most_levels(target: Target, max_bins: int) -> int:
     """Return up to how many levels a column is split by level."""
-    if target.task == "regression":
+    if not target.n_classes:
         return LEVELS_FOR_NUMBERS
     if max_bins < MANY_LEVELS:
         return max_bins

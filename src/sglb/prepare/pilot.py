@@ -89,7 +89,7 @@ def _pilot_problem(target: Target, targets: Floats) -> tuple[Target, Loss]:
 
     Classes without a statistic of their own are one class.
     """
-    if target.task == "regression":
+    if not target.n_classes:
         return target, get_loss("squared")
     if target.task == "binary":
         return target, get_loss("logistic")

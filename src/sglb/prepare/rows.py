@@ -44,7 +44,13 @@ class LabelledRows(NamedTuple):
 
 def size_of(target: Target, n_columns: int, loss: Loss, best: Floats) -> Size:
     """Return what the rules for "auto" ask of the data; `best` is the best constant score."""
-    size = Size(len(target), target.total_weight, target.weight_unit, n_columns=n_columns)
+    size = Size(
+        len(target),
+        target.total_weight,
+        target.weight_unit,
+        n_columns=n_columns,
+        n_groups=target.queries.n_queries if loss.by_group else 0,
+    )
     if not loss.convex and loss.independent:
         size = replace(size, depth=_depth(target, loss, best))
     target = target.take(loss.representative_rows(len(target)))
@@ -56,7 +62,7 @@ def size_of(target: Target, n_columns: int, loss: Loss, best: Floats) -> Size:
 
     def mean_square(raw: Floats) -> float:
         with np.errstate(over="ignore"):  # infinity is refused where it matters
-            return n_parts * _mean_of_outputs(np.square(loss.gradient(y, raw)), target)
+            return n_parts * _mean_of_outputs(np.square(loss.gradients(target, raw)), target)
 
     length = 1.0
     if target.task == "regression":
@@ -70,8 +76,10 @@ def size_of(target: Target, n_columns: int, loss: Loss, best: Floats) -> Size:
                 column = y if raw.ndim == 1 else y[:, None]
                 near = mean_square(column + NEAR * (raw - column))
                 size = replace(size, flatness=math.sqrt(near / size.square))
-    curvature = loss.curvature(y, raw, length)
-    return replace(size, curvature=_mean_of_outputs(curvature, target))
+    curvature = _mean_of_outputs(loss.curvatures(target, raw, length), target)
+    if loss.by_group and loss.is_residual(y) and curvature > 0.0:
+        size = replace(size, spread=math.sqrt(mean_square(raw)) / curvature)
+    return replace(size, curvature=curvature)
 
 
 def _depth(target: Target, loss: Loss, best: Floats) -> float:
@@ -105,7 +113,7 @@ def warn_of_repeats(weight: Floats) -> None:
         " each row at most; if the weights only say which rows matter more, divide them by their"
         " mean",
         UserWarning,
-        stacklevel=4,
+        stacklevel=5,
     )
 
 

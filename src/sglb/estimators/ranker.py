@@ -1,0 +1,195 @@
+"""Rows to rank within queries."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NoReturn, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import _num_samples
+
+from sglb.callbacks import Callback
+from sglb.estimators.base import Array, ChainEstimator, Floats
+from sglb.estimators.constructor import keep
+from sglb.estimators.evaluation import EvalSets, StatedSet, list_sets
+from sglb.frame import read_groups, read_numbers, read_query_weight, read_weight
+from sglb.losses import LOSSES, Loss, RankingLoss, get_loss
+from sglb.metrics import MetricSpec
+from sglb.ranking_metrics import mean_over_queries
+from sglb.samplers import Sampler
+from sglb.settings import check_parameters
+from sglb.target import Target
+
+
+class SGLBRanker(ChainEstimator):
+    """Stochastic gradient Langevin boosting for rankings.
+
+    Rows that are ranked together, the documents of a query, have the same id in `group`; y is the
+    relevance of a row, 0 or more. Parameters are those of `SGLBClassifier` without `class_weight`,
+    `init` and `uncertainty`, and
+
+    loss : "query_squared" (squared differences within a query), "xendcg" (cross entropy),
+        "pairwise_logistic", "stochastic_rank", "yeti", "lambdarank", or an object of `sglb.losses`.
+        The last three stand for a metric with a cut-off: `losses.StochasticRank("map", 5)`.
+    """
+
+    _kind = "ranker"
+    uncertainty = False
+
+    def __init__(
+        self,
+        *,
+        loss: Any = "query_squared",
+        n_estimators: int | str = "auto",
+        learning_rate: float | str = "auto",
+        max_depth: int | str = "auto",
+        max_bins: int | str = "auto",
+        sampler: str | Sampler = "langevin",
+        temperature: float | str = "auto",
+        shrink_rate: float | str = "auto",
+        structure_noise: float = 1.0,
+        subsample: float = 1.0,
+        structure_sample: float | str = "auto",
+        random_strength: str | float = "auto",
+        leaf_method: str = "auto",
+        leaf_steps: int | str = "auto",
+        l2_regularization: float | str = "auto",
+        categorical_features: Any = "from_dtype",
+        n_chains: int = 1,
+        early_stopping_rounds: int | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        keep(self, locals())
+
+    def fit(  # type: ignore[override]  # what is ranked together must be stated
+        self,
+        X: Any,
+        y: Any,
+        group: Any = None,
+        sample_weight: Any = None,
+        *,
+        qid: Any = None,
+        eval_set: EvalSets = None,
+        eval_group: Sequence[Any] | None = None,
+        eval_metric: MetricSpec | Sequence[MetricSpec] | None = None,
+        callbacks: Sequence[Callback] | Callback | None = None,
+    ) -> Self:
+        """Train a chain on X (n_rows, n_features) and relevances y.
+
+        `group`, also called `qid`, is the id of each row's query, of any type; rows of a query
+        need not lie together. If they do, the sizes of the queries in the order of the rows serve
+        as well. `sample_weight` are weights of rows or, as many as there are queries, of queries
+        in the order in which these first appear. `eval_set` is (X, y) or (X, y, weight), or a list
+        of such, and `eval_group` the ids of each. `eval_metric` is "ndcg" without it; others are
+        "dcg", "map", "mrr", "err", "precision", "recall" and "pfound", each with or without a
+        cut-off ("ndcg@10"), and "loss". Early stopping watches the first metric on the last set.
+        """
+        check_parameters(self.get_params(deep=False))
+        sets = list_sets(eval_set, None, None)
+        listed = _list_groups(eval_group, sets, eval_set)
+        stated = _with_groups(StatedSet(X, y, sample_weight), _one_of(group, qid))
+        stated_sets = []
+        for number, (one_set, ids) in enumerate(zip(sets, listed, strict=True)):
+            try:
+                stated_sets.append(_with_groups(one_set, ids, f"eval_group[{number}]"))
+            except ValueError as error:
+                raise ValueError(f"eval_set[{number}]: {error}") from error
+        return self._train(stated, stated_sets, eval_metric, callbacks)
+
+    def _read_target(self, y: Any, weight: Floats, training: Target | None = None) -> Target:
+        return Target.of(read_numbers(self, y, len(weight)), weight)
+
+    def _choose_loss(self, classes: Array) -> Loss:
+        loss = get_loss(self.loss, n_classes=2)
+        if not isinstance(loss, RankingLoss):
+            known = ", ".join(name for name, kind in LOSSES.items() if kind.task == "ranking")
+            raise ValueError(f"loss={loss.name!r} is not a loss of rankings; known are {known}")
+        return loss
+
+    def _predict_from(self, raw: Floats) -> Floats:
+        return raw
+
+    def predict(self, X: Any) -> Floats:
+        """Return the score of each row: within a query, the higher the better.
+
+        Scores of different queries are not comparable.
+        """
+        return self._predictions(X)
+
+    def staged_predict(self, X: Any) -> Iterator[Floats]:
+        """Yield the scores after each step."""
+        yield from self.staged_predict_raw(X)
+
+    def rank(self, X: Any, group: Any = None, *, qid: Any = None) -> NDArray[np.int64]:
+        """Return the place of each row in its query, 1 for the best.
+
+        Rows with equal scores are placed in the order of the table.
+        """
+        score = self.predict(X)
+        groups = read_groups(_one_of(group, qid), len(score))
+        queries = Target.of(score, groups=groups).queries if len(groups) else None
+        place = np.empty(len(score), dtype=np.int64)
+        if queries is not None:
+            order = np.lexsort((-score, queries.query))
+            first = np.repeat(queries.starts[:-1], queries.sizes)
+            place[order] = np.arange(len(score)) - first + 1
+        return place
+
+    def score(
+        self, X: Any, y: Any, group: Any = None, sample_weight: Any = None, *, qid: Any = None
+    ) -> float:
+        """Return the mean NDCG of queries with a relevant row; gains are 2^y - 1.
+
+        `sglb.metrics.ranking_score` computes other metrics, and cut-offs.
+        """
+        raw = self.predict(X)
+        stated = _with_groups(StatedSet(X, y, sample_weight), _one_of(group, qid))
+        weight = read_weight(stated.weight, raw)
+        target = self._read_target(y, weight).in_groups(stated.groups)
+        self._choose_loss(np.empty(0)).check_target(target)
+        return mean_over_queries("ndcg", target, raw)
+
+    def posterior(self, *arguments: Any, **options: Any) -> NoReturn:
+        """Raise ValueError: a ranking loss is not minus a log likelihood."""
+        raise ValueError(
+            "a ranking loss is not minus a log likelihood, so that there is no posterior; scores of"
+            " several chains (n_chains) are in predict_raw_chains"
+        )
+
+
+def _one_of(group: Any, qid: Any) -> Any:
+    """Return the ids of queries, by whichever name they were passed."""
+    if group is not None and qid is not None:
+        raise ValueError("group and qid are two names of the same; pass one of them")
+    return qid if group is None else group
+
+
+def _with_groups(stated: StatedSet, ids: Any, name: str = "group") -> StatedSet:
+    """Return stated rows with the numbers of their groups, and weights of rows."""
+    groups = read_groups(ids, _num_samples(stated.X), name)
+    return stated._replace(groups=groups, weight=read_query_weight(stated.weight, groups))
+
+
+def _list_groups(eval_group: Any, sets: Sequence[StatedSet], eval_set: Any) -> list[Any]:
+    """Return the ids of each evaluation set."""
+    if not sets:
+        if eval_group is not None:
+            raise ValueError("eval_group goes with eval_set, which is missing")
+        return []
+    if eval_group is None:
+        raise ValueError(f"eval_set needs eval_group, a list of the ids of its {len(sets)} set(s)")
+    is_single = isinstance(eval_set, tuple) and not isinstance(eval_set[0], tuple | list)
+    listed = [eval_group] if is_single and not _is_list_of_one(eval_group) else list(eval_group)
+    if len(listed) != len(sets):
+        raise ValueError(
+            f"eval_group has {len(listed)} entries, eval_set {len(sets)}; pass a list with the ids"
+            " of each set"
+        )
+    return listed
+
+
+def _is_list_of_one(eval_group: Any) -> bool:
+    """Whether a list holds the ids of a single set, rather than being these ids."""
+    is_list = isinstance(eval_group, list | tuple) and len(eval_group) == 1
+    return is_list and np.ndim(eval_group[0]) > 0

@@ -1,0 +1,25 @@
+"""Gains of relevances and discounts of places in a ranking, the same bits on every processor."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sglb.elementary import exp, log
+
+Floats = NDArray[np.float64]
+
+
+def powers_of_two(relevance: Floats) -> Floats:
+    """Return 2^relevance, exact for whole relevances."""
+    whole = np.floor(relevance)
+    part = exp((relevance - whole) * log(2.0))
+    return np.ldexp(part, whole.astype(np.int64))
+
+
+def gains(relevance: Floats) -> Floats:
+    """Return 2^relevance - 1."""
+    return powers_of_two(relevance) - 1.0
+
+
+def discounts(place: NDArray[np.int64]) -> Floats:
+    """Return 1 / log2(place + 2) of places 0, 1, ..."""
+    return log(2.0) / log(place.astype(np.float64) + 2.0)

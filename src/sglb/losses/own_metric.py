@@ -1,0 +1,160 @@
+"""StochasticRank of a user's metric: exact for any function of the relevances in ranked order."""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sglb import _core, sums
+from sglb.elementary import exp
+from sglb.losses.base import Floats, check_positive
+from sglb.losses.ranking import FillSlopes, RankingLoss
+from sglb.noise import Role
+from sglb.target import Target
+
+# Samples of the curvature, in pairs of mirror images, and of a mean gradient where nothing is
+# drawn. Each costs up to n² values of the metric in a query of n rows.
+SAMPLES = 8
+FIXED = _core.Draws(0, 0)
+
+
+@dataclass(frozen=True)
+class OwnMetric(RankingLoss):
+    """`StochasticRank` of metric(relevances in ranked order) -> number, higher being better.
+
+    `metric` gets the relevances of one query, the best-scored row first. A step calls it up to n²
+    times for a query of n rows. A model file does not contain it.
+    """
+
+    metric: Callable[[Floats], float]
+    sigma: float = 1.0
+    mu: float = 0.0
+    unit: float | None = None
+
+    name = "own_metric"
+    convex = False
+    storable = False
+    default_learning_rate = 0.1
+
+    def __post_init__(self) -> None:
+        """Validate the parameters."""
+        if not callable(self.metric):
+            raise TypeError(f"metric of loss '{self.name}' must be a function, got {self.metric!r}")
+        check_positive(self, sigma=self.sigma)
+        if not math.isfinite(self.mu):
+            raise ValueError(f"mu of loss '{self.name}' must be finite, got {self.mu!r}")
+
+    def parameters(self) -> dict[str, Any]:
+        """Return nothing, because a user's metric is not stored."""
+        return {}
+
+    def adapt(self, target: Target) -> Self:
+        """Return the loss with the mean curvature of the target as its unit."""
+        if self.unit is not None:
+            return self
+        unit = sums.mean(self._curvature(target), target.weight) if len(target) else 0.0
+        return replace(self, unit=unit if unit > 0.0 else 1.0)
+
+    def losses(self, target: Target, raw: Floats) -> Floats:
+        """-M / (rows of the query); of equal scores the less relevant row is above."""
+        losses = np.empty(len(target))
+        for rows in _queries(target, smallest=1):
+            y = target.values[rows]
+            losses[rows] = -self._value(y[np.lexsort((y, -raw[rows]))]) / len(rows)
+        return losses
+
+    def slopes_on(self, target: Target) -> FillSlopes:
+        """Return the estimated gradient and the fixed curvature."""
+        unit = 1.0 if self.unit is None else self.unit
+        curvature = self._curvature(target) / unit
+
+        def fill(
+            raw: Floats,
+            gradient: Floats,
+            hessian: Floats | None,
+            draws: _core.Draws | None,
+            n_threads: int,
+        ) -> None:
+            x, gradient[:] = self._shifted(target, raw), 0.0
+            n_samples = SAMPLES if draws is None else 1
+            for sample in range(n_samples):
+                noise = _normals(draws or _core.Draws(0, sample), Role.RANKING, len(raw))
+                for rows in _queries(target):
+                    terms, _ = self._boundaries(target.values[rows], x[rows], noise[rows])
+                    total = np.add.reduce(terms, axis=1)
+                    gradient[rows] -= total - np.add.reduce(total) / len(rows)
+            gradient /= unit * n_samples
+            if hessian is not None:
+                hessian[:] = curvature
+
+        return fill
+
+    def _curvature(self, target: Target) -> Floats:
+        total = np.zeros(len(target))
+        x = self._shifted(target, np.zeros(len(target)))
+        for sample in range(SAMPLES):
+            noise = _normals(_core.Draws(0, sample // 2), Role.CURVATURE, len(target))
+            for rows in _queries(target):
+                mirrored = noise[rows] if sample % 2 == 0 else -noise[rows]
+                terms, width = self._boundaries(target.values[rows], x[rows], mirrored)
+                total[rows] += np.add.reduce(np.abs(terms), axis=1) / width
+        return total / SAMPLES
+
+    def _shifted(self, target: Target, raw: Floats) -> Floats:
+        return np.asarray(raw, dtype=np.float64) - self.sigma * self.mu * target.values
+
+    def _boundaries(self, y: Floats, x: Floats, noise: Floats) -> tuple[Floats, float]:
+        """Return effect times density at the boundaries of each row to the others, and the width.
+
+        The formula is that of ranking_stochastic.h.
+        """
+        n = len(y)
+        score = x + self.sigma * noise
+        order = np.argsort(-score, kind="stable")
+        width = self.sigma * math.sqrt(n / (n - 1))
+        total = self.sigma * np.add.reduce(noise)
+        terms = np.zeros((n, n - 1))
+        for place, i in enumerate(order):
+            others = np.delete(order, place)
+            middle = x[i] + (total - self.sigma * noise[i]) / (n - 1)
+            t = (score[others] - middle) / width
+            density = exp(-0.5 * t * t) / (width * math.sqrt(2.0 * math.pi))
+            terms[i] = self._effects(y[others], y[i]) * density
+        return terms, width
+
+    def _effects(self, others: Floats, own: float) -> Floats:
+        """Metric with a row just above minus just below each of the others."""
+        effects = np.zeros(len(others))
+        ranked = np.insert(others, 0, own)
+        above: float | None = None  # past a row of equal relevance the metric is what it was
+        for q in (others != own).nonzero()[0]:
+            ranked[:q], ranked[q], ranked[q + 1 :] = others[:q], own, others[q:]
+            above = self._value(ranked) if above is None else above
+            ranked[q], ranked[q + 1] = others[q], own
+            below = self._value(ranked)
+            effects[q], above = above - below, below
+        return effects
+
+    def _value(self, ranked: Floats) -> float:
+        value = float(self.metric(ranked.copy()))
+        if not math.isfinite(value):
+            raise ValueError(f"metric of loss '{self.name}' returned {value!r} for {ranked}")
+        return value
+
+
+def _queries(target: Target, smallest: int = 2) -> Iterator[NDArray[np.intp]]:
+    """Rows of each query; a single row has nothing to rank."""
+    queries = target.queries
+    for begin, end in zip(queries.starts[:-1], queries.starts[1:], strict=True):
+        if end - begin >= smallest:
+            yield queries.order[begin:end]
+
+
+def _normals(draws: _core.Draws, role: int, n: int) -> Floats:
+    """Return normals number 0 .. n - 1, those of the native kernel."""
+    out = np.empty((1, 1, n))
+    _core.draw_normals(draws, role, 0, out)
+    return out.reshape(n)

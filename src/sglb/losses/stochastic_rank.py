@@ -1,0 +1,92 @@
+"""StochasticRank: a ranking metric, smoothed by normal noise on the scores."""
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+
+from sglb import _core, sums
+from sglb.losses.base import Floats, check_positive
+from sglb.losses.ranking import FillSlopes
+from sglb.losses.ranking_metric import MetricLoss
+from sglb.target import Target
+
+# Samples of the curvature, and of a mean gradient where nothing is drawn.
+MANY_SAMPLES = 64
+FIXED = _core.Draws(0, 0)
+
+
+@dataclass(frozen=True)
+class StochasticRank(MetricLoss):
+    """StochasticRank (Ustimenko and Prokhorenkova, 2020).
+
+    Domain      0 <= y <= 50, the relevance
+    Formula     L = -E M(z - sigma mu y + sigma e) / unit, e standard normal; M the metric of the
+                query
+    Gradient    an unbiased estimate from `n_samples` draws of e at each step
+    Hessian     a curvature of each row at z = 0, the same in all steps, so that the chain has the
+                law of this loss: the sum over the boundaries to the other rows of |change of M|
+                times the density of the row's score over the density's width
+    Unit        the mean curvature of the training rows, which is therefore 1
+    Start       0
+
+    With `mu` 0 `sigma` is only the unit of raw scores. A reported loss has no noise and no unit.
+    """
+
+    sigma: float = 1.0
+    mu: float = 0.0
+    n_samples: int = 1
+    unit: float | None = None
+
+    name = "stochastic_rank"
+    default_learning_rate = 0.1
+
+    def __post_init__(self) -> None:
+        """Validate the parameters."""
+        super().__post_init__()
+        check_positive(self, sigma=self.sigma)
+        if not np.isfinite(self.mu):
+            raise ValueError(f"mu of loss '{self.name}' must be finite, got {self.mu!r}")
+        if self.n_samples < 1 or self.n_samples != int(self.n_samples):
+            raise ValueError(
+                f"n_samples of loss '{self.name}' must be 1 or more, got {self.n_samples!r}"
+            )
+        object.__setattr__(self, "n_samples", int(self.n_samples))
+
+    def adapt(self, target: Target) -> Self:
+        """Return the loss with the highest relevance and the mean curvature of the target."""
+        loss = super().adapt(target)
+        if loss.unit is not None:
+            return loss
+        curvature = loss._curvature(target)
+        unit = sums.mean(curvature, target.weight) if len(curvature) else 0.0
+        return replace(loss, unit=unit if unit > 0.0 else 1.0)
+
+    def _curvature(self, target: Target) -> Floats:
+        hessian = np.empty(len(target))
+        smoothing = _core.Smoothing(self.sigma, self.mu, MANY_SAMPLES)
+        _core.rank_curvature(self._ranking(target, self.metric), smoothing, FIXED, hessian, 1)
+        return hessian
+
+    def slopes_on(self, target: Target) -> FillSlopes:
+        """Return the estimated gradient and the fixed curvature."""
+        ranking = self._ranking(target, self.metric)
+        unit = 1.0 if self.unit is None else self.unit
+        curvature = self._curvature(target) / unit
+        once = _core.Smoothing(self.sigma, self.mu, self.n_samples)
+        often = _core.Smoothing(self.sigma, self.mu, MANY_SAMPLES)
+
+        def fill(
+            raw: Floats,
+            gradient: Floats,
+            hessian: Floats | None,
+            draws: _core.Draws | None,
+            n_threads: int,
+        ) -> None:
+            smoothing = often if draws is None else once
+            _core.stochastic_rank(ranking, raw, smoothing, draws or FIXED, gradient, n_threads)
+            gradient /= unit
+            if hessian is not None:
+                hessian[:] = curvature
+
+        return fill

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 import sklearn
 from sklearn.base import clone
@@ -85,6 +87,16 @@ def test_ids_in_any_type_and_order_and_sizes_give_the_same_model():
         assert trees(SGLBRanker(**FAST).fit(X_sorted, y_sorted, ids)) == wanted
     assert trees(SGLBRanker(**FAST).fit(X_sorted, y_sorted, qid=group)) == wanted
     assert trees(SGLBRanker(**FAST).fit(X, Y, GROUP)) != wanted  # noise is by row number
+
+
+def test_any_table_is_ranked():
+    names = list("abcde")
+    wanted = SGLBRanker(**FAST).fit(X, Y, GROUP).predict(X_TEST)
+    for table in (pd.DataFrame, pl.DataFrame, pl.LazyFrame, pa.table):
+        frame, test = (table(dict(zip(names, Z.T, strict=True))) for Z in (X, X_TEST))
+        model = SGLBRanker(**FAST).fit(frame, pl.Series(Y), pl.Series(GROUP))
+        np.testing.assert_array_equal(model.predict(test), wanted)
+        model.score(test, pd.Series(Y_TEST), pa.array(GROUP_TEST))
 
 
 @pytest.mark.parametrize("loss", ["query_squared", "xendcg"])
@@ -169,6 +181,7 @@ def test_categories_of_many_levels_are_ranked_by():
 def test_the_length_is_cross_validated_for_few_rows_in_enough_queries():
     model = SGLBRanker(random_state=0, n_jobs=1).fit(X, Y, GROUP)
     assert 1 < model.n_iter_ < 450
+    assert trees(clone(model).set_params(n_jobs=3).fit(X, Y, GROUP)) == trees(model)
     assert SGLBRanker(random_state=0).fit(X, Y, GROUP % 40).n_iter_ == 450
 
 

@@ -5,7 +5,6 @@ from typing import Any, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import _num_samples
 
 from sglb.callbacks import Callback
 from sglb.estimators.base import Array, ChainEstimator, Floats
@@ -166,8 +165,18 @@ def _one_of(group: Any, qid: Any) -> Any:
 
 def _with_groups(stated: StatedSet, ids: Any, name: str = "group") -> StatedSet:
     """Return stated rows with the numbers of their groups, and weights of rows."""
-    groups = read_groups(ids, _num_samples(stated.X), name)
+    groups = read_groups(ids, _n_rows(stated), name)
     return stated._replace(groups=groups, weight=read_query_weight(stated.weight, groups))
+
+
+def _n_rows(stated: StatedSet) -> int:
+    """Return the number of rows; a lazy frame does not know it before it is read, but y does."""
+    for values in (stated.X, stated.y):
+        try:
+            return len(values)
+        except TypeError:
+            continue
+    raise ValueError("X and y must be tables or vectors of known length")
 
 
 def _list_groups(eval_group: Any, sets: Sequence[StatedSet], eval_set: Any) -> list[Any]:

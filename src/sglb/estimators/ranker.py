@@ -70,6 +70,9 @@ class SGLBRanker(ChainEstimator):
         qid: Any = None,
         eval_set: EvalSets = None,
         eval_group: Sequence[Any] | None = None,
+        X_val: Any = None,
+        y_val: Any = None,
+        group_val: Any = None,
         eval_metric: MetricSpec | Sequence[MetricSpec] | None = None,
         callbacks: Sequence[Callback] | Callback | None = None,
     ) -> Self:
@@ -79,13 +82,16 @@ class SGLBRanker(ChainEstimator):
         need not lie together. If they do, the sizes of the queries in the order of the rows serve
         as well. `sample_weight` are weights of rows or, as many as there are queries, of queries
         in the order in which these first appear. `eval_set` is (X, y) or (X, y, weight), or a list
-        of such, and `eval_group` the ids of each. `eval_metric` is "ndcg" without it; others are
-        "dcg", "map", "mrr", "err", "precision", "recall" and "pfound", each with or without a
-        cut-off ("ndcg@10"), and "loss". Early stopping watches the first metric on the last set.
+        of such, and `eval_group` the ids of each; X_val, y_val, group_val is one more set, which a
+        pipeline can transform. `eval_metric` is "ndcg" without it; others are "dcg", "map", "mrr",
+        "err", "precision", "recall" and "pfound", each with or without a cut-off ("ndcg@10"), and
+        "loss". Early stopping watches the first metric on the last set.
         """
         check_parameters(self.get_params(deep=False))
-        sets = list_sets(eval_set, None, None)
-        listed = _list_groups(eval_group, sets, eval_set)
+        listed = _list_groups(eval_group, list_sets(eval_set, None, None), eval_set)
+        sets = list_sets(eval_set, X_val, y_val)
+        if X_val is not None:
+            listed.append(group_val)
         stated = _with_groups(StatedSet(X, y, sample_weight), _one_of(group, qid))
         stated_sets = []
         for number, (one_set, ids) in enumerate(zip(sets, listed, strict=True)):

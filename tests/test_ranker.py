@@ -6,11 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 import sklearn
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import sglb
@@ -86,6 +88,16 @@ def test_ids_in_any_type_and_order_and_sizes_give_the_same_model():
         assert trees(SGLBRanker(**FAST).fit(X_sorted, y_sorted, ids)) == wanted
     assert trees(SGLBRanker(**FAST).fit(X_sorted, y_sorted, qid=group)) == wanted
     assert trees(SGLBRanker(**FAST).fit(X, Y, GROUP)) != wanted  # noise is by row number
+
+
+def test_any_table_is_ranked():
+    names = list("abcde")
+    wanted = SGLBRanker(**FAST).fit(X, Y, GROUP).predict(X_TEST)
+    for table in (pd.DataFrame, pl.DataFrame, pl.LazyFrame, pa.table):
+        frame, test = (table(dict(zip(names, Z.T, strict=True))) for Z in (X, X_TEST))
+        model = SGLBRanker(**FAST).fit(frame, pl.Series(Y), pl.Series(GROUP))
+        np.testing.assert_array_equal(model.predict(test), wanted)
+        model.score(test, pd.Series(Y_TEST), pa.array(GROUP_TEST))
 
 
 @pytest.mark.parametrize("loss", RANKING_LOSSES)
@@ -170,6 +182,7 @@ def test_categories_of_many_levels_are_ranked_by():
 def test_the_length_is_cross_validated_for_few_rows_in_enough_queries():
     model = SGLBRanker(random_state=0, n_jobs=1).fit(X, Y, GROUP)
     assert 1 < model.n_iter_ < 450
+    assert trees(clone(model).set_params(n_jobs=3).fit(X, Y, GROUP)) == trees(model)
     assert SGLBRanker(random_state=0).fit(X, Y, GROUP % 40).n_iter_ == 450
 
 
@@ -217,6 +230,21 @@ def test_early_stopping_watches_ndcg_of_the_evaluation_queries():
     assert set(several.evals_result_["validation_0"]) == {"map@5", "loss"}
 
 
+def test_a_pipeline_scales_the_evaluation_queries_too():
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = SGLBRanker(**FAST, early_stopping_rounds=5)
+        model.set_fit_request(group=True, X_val=True, y_val=True, group_val=True)
+        pipeline = Pipeline(
+            [("scale", StandardScaler()), ("model", model)], transform_input=["X_val"]
+        )
+        pipeline.fit(X, Y, group=GROUP, X_val=X_TEST, y_val=Y_TEST, group_val=GROUP_TEST)
+    scale = pipeline["scale"].transform
+    alone = clone(model).fit(
+        scale(X), Y, GROUP, eval_set=(scale(X_TEST), Y_TEST), eval_group=GROUP_TEST
+    )
+    assert pipeline["model"].evals_result_ == alone.evals_result_
+
+
 def test_several_chains_and_subsamples():
     model = SGLBRanker(**FAST, n_chains=2, subsample=0.7).fit(X, Y, GROUP)
     np.testing.assert_allclose(
@@ -241,6 +269,8 @@ def test_several_chains_and_subsamples():
         ({"sample_weight": [1.0, 2.0]}, "pass one for each of 1200 rows or of 60 queries"),
         ({"eval_set": [(X, Y)]}, "eval_set needs eval_group"),
         ({"eval_group": [GROUP]}, "eval_group goes with eval_set"),
+        ({"X_val": X}, "X_val and y_val must be passed together"),
+        ({"X_val": X, "y_val": Y}, r"eval_set\[0\]: .* eval_group\[0\] is None"),
         ({"eval_set": [(X, Y)], "eval_group": GROUP}, "eval_group has 1200 entries, eval_set 1"),
         (
             {"eval_set": [(X, Y)], "eval_group": [GROUP[1:]]},

@@ -169,3 +169,14 @@ def test_gains_of_large_relevances_are_rejected():
         ValueError, match=r"'xendcg' needs a relevance of at most 50 .*row 1 has 51"
     ):
         XeNdcg().check_target(large)
+
+
+@every_loss
+def test_each_copy_of_the_rows_has_queries_of_its_own(loss):
+    raw = np.concatenate([RAW, RAW[::-1], 3.0 * RAW])
+    together = slopes(loss, TARGET.copies(3), raw)
+    for copy in range(3):
+        rows = slice(copy * N, (copy + 1) * N)
+        alone = slopes(loss, TARGET, raw[rows])
+        for whole, part in zip(together, alone, strict=True):
+            np.testing.assert_allclose(whole[rows], part, atol=1e-15)

@@ -4,8 +4,10 @@ Weights are multiplicities, so the N of every rule is the sum of weights.
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Integral
+from typing import Any
 
 from sglb.elementary import exp, log, power
 from sglb.leaves import PART_ROWS, LeafMethod
@@ -130,9 +132,39 @@ def auto_l2(size: Size, loss: Loss, leaf_method: str) -> float:
     return size.unit * curvature * (1.0 if is_small_regression(size, loss) else 3.0)
 
 
-def auto_length(loss: Loss, most_steps: int) -> int:
-    """Steps of a chain that nothing ends: 450 for rankings, else the most there are."""
-    return RANKING_STEPS if is_ranking(loss) else most_steps
+# Steps of a chain whose length is free.
+MOST_STEPS = 1000
+# Up to this many rows 1,000 steps may be too many, and trying it out takes a few seconds.
+FEW_ROWS = 10_000
+# The same for rankings, whose queries, not rows, are independent (docs/defaults.md).
+FEW_RANKED_ROWS = 50_000
+# Of fewer rows, or groups of rows, a fold is no test.
+FEW_TO_FOLD = 50
+# Rows times columns times outputs: five chains at once are to take seconds, and no more memory.
+FEW_VALUES = 10_000_000
+
+
+def searches_length(parameters: Mapping[str, Any], loss: Loss, size: Size) -> bool:
+    """Whether the length of a chain is to be found by cross-validation.
+
+    Not where an evaluation set tells it, where rows cannot be left out, where there are so many
+    that 1,000 steps do not overfit, and for chains that are run for their law or towards a global
+    optimum.
+    """
+    stops_early = parameters["early_stopping_rounds"] is not None
+    sampler = parameters["sampler"]
+    has_law = not isinstance(sampler, str) or parameters["temperature"] not in ("auto", 0)
+    far_to_go = sampler == "annealed" or not loss.convex
+    values = size.n_rows * size.n_columns * loss.n_outputs
+    most_rows = FEW_RANKED_ROWS if loss.by_group else FEW_ROWS
+    few = size.n_independent >= FEW_TO_FOLD and size.n_rows <= most_rows
+    possible = (loss.independent or loss.by_group) and few and values <= FEW_VALUES
+    return possible and not (stops_early or has_law or far_to_go)
+
+
+def auto_length(loss: Loss) -> int:
+    """Steps of a chain that nothing ends: 450 for rankings, else 1,000."""
+    return RANKING_STEPS if is_ranking(loss) else MOST_STEPS
 
 
 def auto_random_strength(loss: Loss, *, search_length: bool) -> float:

@@ -11,8 +11,9 @@ Floats = NDArray[np.float64]
 def powers_of_two(relevance: Floats) -> Floats:
     """Return 2^relevance, exact for whole relevances."""
     whole = np.floor(relevance)
-    part = exp((relevance - whole) * log(2.0))
-    return np.ldexp(part, whole.astype(np.int64))
+    power = np.ldexp(1.0, whole.astype(np.int32))
+    fraction = relevance - whole
+    return power * exp(fraction * log(2.0)) if fraction.any() else power
 
 
 def gains(relevance: Floats) -> Floats:

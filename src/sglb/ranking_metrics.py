@@ -30,6 +30,8 @@ from sglb.target import Target
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
+# Queries whose numbers fit into two bytes.
+SHORT = 1 << 16
 # How many readers of a result that does not help go on to the next (Yandex's pFound).
 PFOUND_PATIENCE = 0.85
 # Beyond this 2^y, summed over the rows of a query, has no digits left for other rows.
@@ -51,8 +53,12 @@ class Ranking:
 
     @cached_property
     def order(self) -> NDArray[np.intp]:
-        """Rows, query after query, by falling score."""
-        return np.lexsort((-self.raw, self.queries.query))
+        """Rows, query after query, by falling score; equal scores in any order."""
+        by_score = np.argsort(-self.raw)
+        query = self.queries.query[by_score]
+        if self.queries.n_queries <= SHORT:
+            query = query.astype(np.uint16)  # sorted in linear time
+        return by_score[np.argsort(query, kind="stable")]
 
     @cached_property
     def relevance(self) -> Floats:

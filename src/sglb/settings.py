@@ -208,10 +208,10 @@ def resolve(
     """
     free_length = parameters["n_estimators"] == "auto"
     leaf_method = _leaf_method(parameters["leaf_method"], loss)
-    search_length = free_length and alone and searches_length(parameters, loss, size)
+    search_length = free_length and alone and defaults.searches_length(parameters, loss, size)
     if free_length:
         stops = search_length or parameters["early_stopping_rounds"] is not None
-        n_steps = MOST_STEPS if stops else defaults.auto_length(loss, MOST_STEPS)
+        n_steps = defaults.MOST_STEPS if stops else defaults.auto_length(loss)
         parameters = {**parameters, "n_estimators": n_steps}
     watched = search_length or parameters["early_stopping_rounds"] is not None
     sampler = make_sampler(parameters, loss, leaf_method, size, watched=watched)
@@ -270,42 +270,6 @@ def _leaf_rule(
         defaults.auto_l2(size, loss, leaf_method) if l2 == "auto" else float(l2),
         _stated(parameters["leaf_steps"], auto_steps),
     )
-
-
-# Steps of a chain whose length is free.
-MOST_STEPS = 1000
-
-
-# Up to this many rows 1,000 steps may be too many, and trying it out takes a few seconds.
-FEW_ROWS = 10_000
-
-
-# The same for rankings, whose queries, not rows, are independent (docs/defaults.md).
-FEW_RANKED_ROWS = 50_000
-
-
-# Of fewer rows, or groups of rows, a fold is no test.
-FEW_TO_FOLD = 50
-# Rows times columns times outputs: five chains at once are to take seconds, and no more memory.
-FEW_VALUES = 10_000_000
-
-
-def searches_length(parameters: Mapping[str, Any], loss: Loss, size: Size) -> bool:
-    """Whether the length of a chain is to be found by cross-validation.
-
-    Not where an evaluation set tells it, where rows cannot be left out, where there are so many
-    that 1,000 steps do not overfit, and for chains that are run for their law or towards a global
-    optimum.
-    """
-    stops_early = parameters["early_stopping_rounds"] is not None
-    sampler = parameters["sampler"]
-    has_law = not isinstance(sampler, str) or parameters["temperature"] not in ("auto", 0)
-    far_to_go = sampler == "annealed" or not loss.convex
-    values = size.n_rows * size.n_columns * loss.n_outputs
-    most_rows = FEW_RANKED_ROWS if loss.by_group else FEW_ROWS
-    few = size.n_independent >= FEW_TO_FOLD and size.n_rows <= most_rows
-    possible = (loss.independent or loss.by_group) and few and values <= FEW_VALUES
-    return possible and not (stops_early or has_law or far_to_go)
 
 
 def _stated(value: Any, auto: int) -> int:

@@ -5,7 +5,6 @@ from typing import Any, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import _num_samples
 
 from sglb.callbacks import Callback
 from sglb.estimators.base import Array, ChainEstimator, Floats
@@ -72,6 +71,9 @@ class SGLBRanker(ChainEstimator):
         qid: Any = None,
         eval_set: EvalSets = None,
         eval_group: Sequence[Any] | None = None,
+        X_val: Any = None,
+        y_val: Any = None,
+        group_val: Any = None,
         eval_metric: MetricSpec | Sequence[MetricSpec] | None = None,
         callbacks: Sequence[Callback] | Callback | None = None,
     ) -> Self:
@@ -81,13 +83,16 @@ class SGLBRanker(ChainEstimator):
         need not lie together. If they do, the sizes of the queries in the order of the rows serve
         as well. `sample_weight` are weights of rows or, as many as there are queries, of queries
         in the order in which these first appear. `eval_set` is (X, y) or (X, y, weight), or a list
-        of such, and `eval_group` the ids of each. `eval_metric` is "ndcg" without it; others are
-        "dcg", "map", "mrr", "err", "precision", "recall" and "pfound", each with or without a
-        cut-off ("ndcg@10"), and "loss". Early stopping watches the first metric on the last set.
+        of such, and `eval_group` the ids of each; X_val, y_val, group_val is one more set, which a
+        pipeline can transform. `eval_metric` is "ndcg" without it; others are "dcg", "map", "mrr",
+        "err", "precision", "recall" and "pfound", each with or without a cut-off ("ndcg@10"), and
+        "loss". Early stopping watches the first metric on the last set.
         """
         check_parameters(self.get_params(deep=False))
-        sets = list_sets(eval_set, None, None)
-        listed = _list_groups(eval_group, sets, eval_set)
+        listed = _list_groups(eval_group, list_sets(eval_set, None, None), eval_set)
+        sets = list_sets(eval_set, X_val, y_val)
+        if X_val is not None:
+            listed.append(group_val)
         stated = _with_groups(StatedSet(X, y, sample_weight), _one_of(group, qid))
         stated_sets = []
         for number, (one_set, ids) in enumerate(zip(sets, listed, strict=True)):
@@ -167,8 +172,18 @@ def _one_of(group: Any, qid: Any) -> Any:
 
 def _with_groups(stated: StatedSet, ids: Any, name: str = "group") -> StatedSet:
     """Return stated rows with the numbers of their groups, and weights of rows."""
-    groups = read_groups(ids, _num_samples(stated.X), name)
+    groups = read_groups(ids, _n_rows(stated), name)
     return stated._replace(groups=groups, weight=read_query_weight(stated.weight, groups))
+
+
+def _n_rows(stated: StatedSet) -> int:
+    """Return the number of rows; a lazy frame does not know it before it is read, but y does."""
+    for values in (stated.X, stated.y):
+        try:
+            return len(values)
+        except TypeError:
+            continue
+    raise ValueError("X and y must be tables or vectors of known length")
 
 
 def _list_groups(eval_group: Any, sets: Sequence[StatedSet], eval_set: Any) -> list[Any]:

@@ -130,7 +130,7 @@ def test_classes_known_functions_and_times_have_their_tables():
         assert len(found) == n_plans
         for plan, numbers in found.items():
             results.add(Job("known", f"{task} 200", 0, plan), numbers)
-    assert "as laplace 1.0" in "\n".join(tables.known(results))
+    assert "as laplace 0.3" in "\n".join(tables.known(results))
     results.add(Job("times", "200", 0, "uncertainty"), times.uncertainty(200, 0, 1, **FAST))
     assert "against the plain fit | 200 | 1 |" in "\n".join(tables.times(results))
 

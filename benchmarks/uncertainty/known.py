@@ -60,7 +60,7 @@ def measure(task, n_rows, seed, threads, plans=PLANS, n_draws=100, **settings):
         found[f"{posterior_kind} {variance}"] = {
             "coverage": float(np.mean((low <= truth) & (truth <= high))),
             "width": float(np.mean(high - low)),
-            "error": float(np.sqrt(np.mean(np.square(draws.mean(axis=0) - truth)))),
+            "draws_error": float(np.sqrt(np.mean(np.square(draws.mean(axis=0) - truth)))),
             "model_error": float(np.sqrt(np.mean(np.square(prediction - truth)))),
             "prior_variance": post.plan.prior_variance,
             "fit_seconds": fit_seconds,

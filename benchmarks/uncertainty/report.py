@@ -190,7 +190,8 @@ def coverage(results):
     means = []
     for name in names:
         shares = [average(results, table, name, "coverage") for table in _sets(results)]
-        means.append(f"{100.0 * mean(share for share in shares if share is not None):.1f}")
+        known = [share for share in shares if share is not None]
+        means.append(f"{100.0 * mean(known):.1f}" if known else NOTHING)
     return [*lines, "| **mean** | " + " | ".join(means) + " |"]
 
 

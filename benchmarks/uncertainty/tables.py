@@ -130,7 +130,7 @@ def known(results):
     for table in sorted(names):
         cells = []
         for plan in plans:
-            found = results.column("known", table, plan, "error")
+            found = results.column("known", table, plan, "draws_error")
             cells.append(f"{mean(found.values()):.3g}" if found else NOTHING)
         own = results.column("known", table, "laplace 1.0", "model_error")
         lines.append(f"| {table} | {mean(own.values()):.3g} | " + " | ".join(cells) + " |")

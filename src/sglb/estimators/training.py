@@ -86,7 +86,7 @@ class Training:
         if callbacks:
             own[0].append(Parameters(self._resolved(chains[0])))
         traces = self._boost(chains, n_steps, own, callbacks, at_once)
-        warn_if_equal(traces, stacklevel=3)
+        warn_if_equal(traces, stacklevel=4)
         chain_records = [
             Record(*history.best(), history.result) if history.sets else Record()
             for history in histories

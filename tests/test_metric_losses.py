@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import sglb
+from nine_queries import GROUPS, RAW, TARGET, Y, slopes
 from sglb import _core
 from sglb.losses import LambdaRank, OwnMetric, StochasticRank, Yeti, get_loss
 from sglb.losses.ranking_metric import BINARY, CASCADES, GRADED
@@ -21,19 +22,6 @@ CASES = [
     LambdaRank("dcg", None, "linear", sigma=2.0, normalise=False),
 ]
 every_loss = pytest.mark.parametrize("loss", CASES, ids=repr)
-
-rng = np.random.default_rng(0)
-N = 60
-GROUPS = rng.integers(0, 9, N)
-Y = rng.integers(0, 5, N).astype(float)
-RAW = rng.normal(size=N)
-TARGET = Target.of(Y, groups=GROUPS)
-
-
-def slopes(loss, target, raw, draws=None):
-    gradient, hessian = np.full(len(raw), np.nan), np.full(len(raw), np.nan)
-    loss.slopes_on(target)(raw, gradient, hessian, draws, 1)
-    return gradient, hessian
 
 
 @every_loss

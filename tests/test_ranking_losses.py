@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from nine_queries import GROUPS, RAW, TARGET, N, Y, slopes
 from sglb import _core
 from sglb.losses import LOSSES, PairwiseLogistic, QuerySquared, RankingLoss, XeNdcg, get_loss
 from sglb.losses.ranking_metric import MetricLoss
@@ -10,19 +11,6 @@ from sglb.target import Target
 
 CASES = [QuerySquared(), XeNdcg(), PairwiseLogistic()]
 every_loss = pytest.mark.parametrize("loss", CASES, ids=repr)
-
-rng = np.random.default_rng(0)
-N = 60
-GROUPS = rng.integers(0, 9, N)
-Y = rng.integers(0, 5, N).astype(float)
-RAW = rng.normal(size=N)
-TARGET = Target.of(Y, groups=GROUPS)
-
-
-def slopes(loss, target, raw, draws=None):
-    gradient, hessian = np.empty(len(raw)), np.empty(len(raw))
-    loss.slopes_on(target)(raw, gradient, hessian, draws, 1)
-    return gradient, hessian
 
 
 def test_the_cases_cover_every_registered_loss_of_rankings():
@@ -98,7 +86,7 @@ def test_one_document_and_equal_relevances_have_no_gradient(loss):
 
 @every_loss
 def test_the_order_of_the_rows_does_not_matter(loss):
-    order = rng.permutation(N)
+    order = np.random.default_rng(1).permutation(N)
     gradient, hessian = slopes(loss, TARGET, RAW)
     found = slopes(loss, TARGET.take(order), RAW[order])
     assert found[0].tobytes() == gradient[order].tobytes()
@@ -106,7 +94,7 @@ def test_the_order_of_the_rows_does_not_matter(loss):
 
 
 def test_whole_weights_are_repeated_rows_of_a_query():
-    count = rng.integers(1, 4, N)
+    count = np.random.default_rng(2).integers(1, 4, N)
     weighted = Target.of(Y, count.astype(float), groups=GROUPS)
     repeated = Target.of(np.repeat(Y, count), groups=np.repeat(GROUPS, count))
     found = slopes(QuerySquared(), weighted, RAW)[0]

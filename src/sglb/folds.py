@@ -50,7 +50,7 @@ def assign_folds(rows: TrainingSet, seed: int) -> NDArray[np.intp]:
     n_rows = rows.n_rows // rows.n_copies
     if len(rows.target.groups):
         query = rows.target.take(slice(n_rows)).queries.query
-        return _drawn_folds(int(query.max(initial=-1)) + 1, seed)[query]
+        return _drawn_folds(np.zeros(int(query.max(initial=-1)) + 1), seed)[query]
     y = rows.target.values[:n_rows]
     _, first, cell, count = np.unique(
         rows.code_rows[:n_rows], axis=0, return_index=True, return_inverse=True, return_counts=True
@@ -64,16 +64,17 @@ def assign_folds(rows: TrainingSet, seed: int) -> NDArray[np.intp]:
         first = np.lexsort((y, cell))  # whatever the order of the rows is
         cell = np.empty(n_rows, dtype=np.intp)
         cell[first] = np.arange(n_rows)
-    return _drawn_folds(len(first), seed, y[first] if rows.target.n_classes else None)[cell]
+    classes = y[first] if rows.target.n_classes else np.zeros(len(first))
+    return _drawn_folds(classes, seed)[cell]
 
 
-def _drawn_folds(n: int, seed: int, classes: Floats | None = None) -> NDArray[np.intp]:
-    """Return folds of n things, drawn at random, as many in each; each class spread evenly."""
+def _drawn_folds(classes: Floats, seed: int) -> NDArray[np.intp]:
+    """Return a fold for each of the classes (n,), at random; each class is spread evenly."""
+    n = len(classes)
     words = np.empty((n, 4), dtype=np.uint32)
     _core.words(seed, 0, Role.FOLD, 0, 0, words)
-    keys = (words[:, 0],) if classes is None else (words[:, 0], classes)
     fold = np.empty(n, dtype=np.intp)
-    fold[np.lexsort(keys)] = np.arange(n) % N_FOLDS
+    fold[np.lexsort((words[:, 0], classes))] = np.arange(n) % N_FOLDS
     return fold
 
 

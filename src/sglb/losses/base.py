@@ -261,6 +261,14 @@ class WidthLoss(Loss):
         return replace(self, **{self.width_name: width, "absolute": True})
 
 
+def whole_count(loss: Loss, **value: float) -> int:
+    """Return the one parameter as an int; raise ValueError unless it is a whole number above 0."""
+    ((name, number),) = value.items()
+    if number < 1 or number != int(number):
+        raise ValueError(f"{name} of loss '{loss.name}' must be 1 or more, got {number!r}")
+    return int(number)
+
+
 def check_positive(loss: Loss, **values: float) -> None:
     """Raise ValueError for a parameter outside [1e-100, 1e100].
 

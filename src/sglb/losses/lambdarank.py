@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from sglb import _core
-from sglb.losses.base import Floats, check_positive
-from sglb.losses.ranking import FillSlopes
+from sglb.losses.base import check_positive
+from sglb.losses.ranking import FillSlopes, QuerySlopes
 from sglb.losses.ranking_metric import GRADED, MetricLoss
 from sglb.target import Target
 
@@ -47,13 +47,10 @@ class LambdaRank(MetricLoss):
         """Return the gradient and the curvature of pairs."""
         ranking = self._ranking(target, self.metric)
 
-        def fill(
-            raw: Floats,
-            gradient: Floats,
-            hessian: Floats | None,
-            draws: _core.Draws | None,
-            n_threads: int,
-        ) -> None:
-            _core.lambdarank(ranking, raw, self.sigma, self.normalise, gradient, hessian, n_threads)
+        def fill(at: QuerySlopes) -> None:
+            sigma, normalise = self.sigma, self.normalise
+            _core.lambdarank(
+                ranking, at.raw, sigma, normalise, at.gradient, at.hessian, at.n_threads
+            )
 
         return fill

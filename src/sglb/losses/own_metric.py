@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sglb import _core, sums
 from sglb.elementary import exp
 from sglb.losses.base import Floats, check_positive
-from sglb.losses.ranking import FillSlopes, RankingLoss
+from sglb.losses.ranking import FillSlopes, QuerySlopes, RankingLoss
 from sglb.noise import Role
 from sglb.target import Target
 
@@ -71,24 +71,18 @@ class OwnMetric(RankingLoss):
         unit = 1.0 if self.unit is None else self.unit
         curvature = self._curvature(target) / unit
 
-        def fill(
-            raw: Floats,
-            gradient: Floats,
-            hessian: Floats | None,
-            draws: _core.Draws | None,
-            n_threads: int,
-        ) -> None:
-            x, gradient[:] = self._shifted(target, raw), 0.0
-            n_samples = SAMPLES if draws is None else 1
+        def fill(at: QuerySlopes) -> None:
+            x, gradient = self._shifted(target, at.raw), np.zeros(len(at.raw))
+            n_samples = SAMPLES if at.draws is None else 1
             for sample in range(n_samples):
-                noise = _normals(draws or _core.Draws(0, sample), Role.RANKING, len(raw))
+                noise = _normals(at.draws or _core.Draws(0, sample), Role.RANKING, len(x))
                 for rows in _queries(target):
                     terms, _ = self._boundaries(target.values[rows], x[rows], noise[rows])
                     total = np.add.reduce(terms, axis=1)
                     gradient[rows] -= total - np.add.reduce(total) / len(rows)
-            gradient /= unit * n_samples
-            if hessian is not None:
-                hessian[:] = curvature
+            at.gradient[:] = gradient / (unit * n_samples)
+            if at.hessian is not None:
+                at.hessian[:] = curvature
 
         return fill
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from sglb import _core
 from sglb.losses.base import Floats, check_positive
-from sglb.losses.ranking import FillSlopes, RankingLoss
+from sglb.losses.ranking import FillSlopes, QuerySlopes, RankingLoss
 from sglb.losses.ranking_metric import core_queries
 from sglb.target import Target
 
@@ -43,13 +43,9 @@ class PairwiseLogistic(RankingLoss):
         """Return the gradient and the curvature of pairs."""
         queries, y = core_queries(target), np.ascontiguousarray(target.values)
 
-        def fill(
-            raw: Floats,
-            gradient: Floats,
-            hessian: Floats | None,
-            draws: _core.Draws | None,
-            n_threads: int,
-        ) -> None:
-            _core.pairwise_logistic(queries, y, raw, self.sigma, gradient, hessian, n_threads)
+        def fill(at: QuerySlopes) -> None:
+            _core.pairwise_logistic(
+                queries, y, at.raw, self.sigma, at.gradient, at.hessian, at.n_threads
+            )
 
         return fill

@@ -4,9 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sglb import _core
 from sglb.losses.base import Floats
-from sglb.losses.ranking import FillSlopes, RankingLoss
+from sglb.losses.ranking import FillSlopes, QuerySlopes, RankingLoss
 from sglb.target import Target
 
 
@@ -41,16 +40,10 @@ class QuerySquared(RankingLoss):
     def slopes_on(self, target: Target) -> FillSlopes:
         """Return the residuals less their mean in the query."""
 
-        def fill(
-            raw: Floats,
-            gradient: Floats,
-            hessian: Floats | None,
-            draws: _core.Draws | None,
-            n_threads: int,
-        ) -> None:
-            gradient[:] = _centred(target, raw)
-            if hessian is not None:
-                hessian[:] = 1.0
+        def fill(at: QuerySlopes) -> None:
+            at.gradient[:] = _centred(target, at.raw)
+            if at.hessian is not None:
+                at.hessian[:] = 1.0
 
         return fill
 

@@ -6,6 +6,7 @@ a chain starts at 0. Weights are those of rows, and multiply their gradients as 
 
 from abc import abstractmethod
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,9 +14,21 @@ from sglb import _core
 from sglb.losses.base import Floats, Loss, Refresh
 from sglb.target import Target
 
-# (raw, OUT gradient, OUT hessian or None, draws or None, n_threads), arrays (n_rows,) in the order
-# of the target's rows. Without draws a random gradient is replaced by its mean.
-FillSlopes = Callable[[Floats, Floats, Floats | None, _core.Draws | None, int], None]
+
+class QuerySlopes(NamedTuple):
+    """What a ranking loss is asked for: arrays (n_rows,) in the order of the target's rows.
+
+    Without draws a random gradient is replaced by its mean.
+    """
+
+    raw: Floats
+    gradient: Floats  # OUT
+    hessian: Floats | None  # OUT
+    draws: _core.Draws | None = None
+    n_threads: int = 1
+
+
+FillSlopes = Callable[[QuerySlopes], None]
 
 # Gains are 2^relevance - 1: beyond this a single row would outweigh all others.
 MOST_RELEVANCE = 50.0
@@ -74,7 +87,7 @@ class RankingLoss(Loss):
     def _mean_slopes(self, target: Target, raw: Floats) -> tuple[Floats, Floats]:
         raw = np.ascontiguousarray(raw, dtype=np.float64)
         gradient, hessian = np.empty_like(raw), np.empty_like(raw)
-        self.slopes_on(target)(raw, gradient, hessian, None, 1)
+        self.slopes_on(target)(QuerySlopes(raw, gradient, hessian))
         return gradient, hessian
 
     def slopes(self, target: Target, raw: Floats, *, newton: bool) -> None:
@@ -88,7 +101,7 @@ class RankingLoss(Loss):
         fill, second = self.slopes_on(target), None if hessian is None else hessian[0]
 
         def refresh(n_threads: int, draws: _core.Draws) -> tuple[float, float]:
-            fill(raw[0], gradient[0], second, draws, n_threads)
+            fill(QuerySlopes(raw[0], gradient[0], second, draws, n_threads))
             bound = 0.0 if second is None else float(second.max(initial=0.0))
             return float(np.abs(gradient).max(initial=0.0)), bound
 

@@ -6,8 +6,8 @@ from typing import Self
 import numpy as np
 
 from sglb import _core, sums
-from sglb.losses.base import Floats, check_positive
-from sglb.losses.ranking import FillSlopes
+from sglb.losses.base import Floats, check_positive, whole_count
+from sglb.losses.ranking import FillSlopes, QuerySlopes
 from sglb.losses.ranking_metric import MetricLoss
 from sglb.target import Target
 
@@ -47,11 +47,7 @@ class StochasticRank(MetricLoss):
         check_positive(self, sigma=self.sigma)
         if not np.isfinite(self.mu):
             raise ValueError(f"mu of loss '{self.name}' must be finite, got {self.mu!r}")
-        if self.n_samples < 1 or self.n_samples != int(self.n_samples):
-            raise ValueError(
-                f"n_samples of loss '{self.name}' must be 1 or more, got {self.n_samples!r}"
-            )
-        object.__setattr__(self, "n_samples", int(self.n_samples))
+        object.__setattr__(self, "n_samples", whole_count(self, n_samples=self.n_samples))
 
     def adapt(self, target: Target) -> Self:
         """Return the loss with the highest relevance and the mean curvature of the target."""
@@ -76,17 +72,11 @@ class StochasticRank(MetricLoss):
         once = _core.Smoothing(self.sigma, self.mu, self.n_samples)
         often = _core.Smoothing(self.sigma, self.mu, MANY_SAMPLES)
 
-        def fill(
-            raw: Floats,
-            gradient: Floats,
-            hessian: Floats | None,
-            draws: _core.Draws | None,
-            n_threads: int,
-        ) -> None:
-            smoothing = often if draws is None else once
-            _core.stochastic_rank(ranking, raw, smoothing, draws or FIXED, gradient, n_threads)
-            gradient /= unit
-            if hessian is not None:
-                hessian[:] = curvature
+        def fill(at: QuerySlopes) -> None:
+            smoothing, draws = (often, FIXED) if at.draws is None else (once, at.draws)
+            _core.stochastic_rank(ranking, at.raw, smoothing, draws, at.gradient, at.n_threads)
+            np.divide(at.gradient, unit, out=at.gradient)
+            if at.hessian is not None:
+                at.hessian[:] = curvature
 
         return fill

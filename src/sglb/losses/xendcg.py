@@ -8,7 +8,7 @@ from sglb import _core
 from sglb.elementary import exp, log
 from sglb.gains import powers_of_two
 from sglb.losses.base import Floats
-from sglb.losses.ranking import FillSlopes, RankingLoss
+from sglb.losses.ranking import FillSlopes, QuerySlopes, RankingLoss
 from sglb.noise import Role
 from sglb.queries import Queries
 from sglb.target import Target
@@ -57,22 +57,16 @@ class XeNdcg(RankingLoss):
         words = np.empty((len(target), 4), dtype=np.uint32)
         mean_share = _share(queries, power - 0.5)
 
-        def fill(
-            raw: Floats,
-            gradient: Floats,
-            hessian: Floats | None,
-            draws: _core.Draws | None,
-            n_threads: int,
-        ) -> None:
+        def fill(at: QuerySlopes) -> None:
             p = mean_share
-            if draws is not None:
-                _core.words(draws.seed, draws.step, Role.RELEVANCE, 0, 0, words)
+            if at.draws is not None:
+                _core.words(at.draws.seed, at.draws.step, Role.RELEVANCE, 0, 0, words)
                 p = _share(queries, power - np.ldexp(words[:, 0] + 0.5, -32))
-            shifted, total = _exponents(queries, raw)
+            shifted, total = _exponents(queries, at.raw)
             q = exp(shifted) / total[queries.query]
-            np.subtract(q, p, out=gradient)
-            if hessian is not None:
-                np.multiply(q, 1.0 - q, out=hessian)
+            np.subtract(q, p, out=at.gradient)
+            if at.hessian is not None:
+                np.multiply(q, 1.0 - q, out=at.hessian)
 
         return fill
 

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from sglb import _core
-from sglb.losses.base import Floats, check_positive
-from sglb.losses.ranking import FillSlopes
+from sglb.losses.base import Floats, check_positive, whole_count
+from sglb.losses.ranking import FillSlopes, QuerySlopes
 from sglb.losses.ranking_metric import PATIENCE, MetricLoss
 from sglb.target import Target
 
@@ -48,11 +48,7 @@ class Yeti(MetricLoss):
             raise ValueError(
                 f"noise of loss '{self.name}' must be 'logistic' or 'gumbel', got {self.noise!r}"
             )
-        if self.n_orders < 1 or self.n_orders != int(self.n_orders):
-            raise ValueError(
-                f"n_orders of loss '{self.name}' must be 1 or more, got {self.n_orders!r}"
-            )
-        object.__setattr__(self, "n_orders", int(self.n_orders))
+        object.__setattr__(self, "n_orders", whole_count(self, n_orders=self.n_orders))
 
     def known_metrics(self) -> tuple[str, ...]:
         """Return the metrics and YetiRank's own weights."""
@@ -71,14 +67,8 @@ class Yeti(MetricLoss):
         few = _core.Shuffles(self.noise, self.power, self.n_orders)
         many = _core.Shuffles(self.noise, self.power, MANY_ORDERS)
 
-        def fill(
-            raw: Floats,
-            gradient: Floats,
-            hessian: Floats | None,
-            draws: _core.Draws | None,
-            n_threads: int,
-        ) -> None:
-            shuffles = many if draws is None else few
-            _core.yeti(ranking, raw, shuffles, draws or FIXED, gradient, hessian, n_threads)
+        def fill(at: QuerySlopes) -> None:
+            shuffles, draws = (many, FIXED) if at.draws is None else (few, at.draws)
+            _core.yeti(ranking, at.raw, shuffles, draws, at.gradient, at.hessian, at.n_threads)
 
         return fill

@@ -68,10 +68,10 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
         is the chain that n_chains=1 gives; without noise all are.
     uncertainty : whether fit adds error bars, which leave predictions as they are: 100 draws of the
         model from a posterior (`predict_uncertainty`) and, for numbers, the distribution of y about
-        its prediction (`predict_distribution`, `predict_interval`). For 5,000 rows on one core they
-        take .5 s (classes) and 1 s (numbers) beside a fit of 1 s with n_estimators="auto"; beside
-        one of .3 s with 300 trees numbers take 2 s, as there are no folds to use again. A model
-        file of 300 trees grows by 5 to 16 MB.
+        its prediction (`predict_distribution`, `predict_interval`). Numbers take about twice as
+        long where the length is cross-validated, whose chains are used again, and eight to eleven
+        times as long elsewhere (docs/uncertainty.md). The draws make a model file larger: 200 bytes
+        for each leaf of each tree.
     early_stopping_rounds : steps without improvement on the last evaluation set before stopping.
     random_state : seed; the same seed gives the same model for any n_jobs.
     n_jobs : threads; None or -1 is all available cores, by the affinity and OMP_NUM_THREADS of the
@@ -262,8 +262,8 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
         scaling). Training rows do harm: the model is right on them too often, and would become more
         sure of itself. `cross_calibrate` is the way to use them.
 
-        Default models hardly need it, and a thousand rows may then do a little harm. It helps after
-        class_weight, after more trees than are best, and for losses other than the log loss.
+        It helps after class_weight, after more trees than are best, and for losses other than the
+        log loss; a model with default settings has little to gain.
         """
         return CalibratedClassifier(self).fit(X, y, sample_weight)
 

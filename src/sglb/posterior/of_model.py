@@ -39,9 +39,8 @@ LEAST_TEMPERATURE = 1e-200
 # among them.
 TRIAL_DRAWS, TRIAL_ROWS, TRIAL_STEPS = 2 * BATCH, 2000, 75
 # Automatic prior variances. Around a model of numbers 90 % intervals of Friedman's function
-# held it in 85 % (1,000 rows) and 91 % (5,000) of new rows; with 1 in 98 and 99 %, with .1 in 62
-# and 73 % (`benchmarks.uncertainty`, known functions). The full posterior has to reach the function
-# itself.
+# held it in 87 % (1,000 rows) and 91 % (5,000) of new rows, with 1 in 99 %
+# (`benchmarks.uncertainty --parts known`). The full posterior has to reach the function itself.
 LAPLACE_VARIANCE, FULL_VARIANCE = 0.3, 1.0
 # Training rows at which draws are watched: enough to see a share of 1 % of the rows.
 WATCHED_ROWS = 500

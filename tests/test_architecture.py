@@ -40,7 +40,8 @@ FLOORS = [
     {"datasets", "frame", "gains", "labels", "layouts", "noise", "tables", "target"},
     {"elementary", "queries", "sums"},
     {"calibration", "diagnostics", "distributions"},
-    {"_core", "columns", "errors", "files", "threads", "weights"},
+    {"weights"},
+    {"_core", "columns", "errors", "files", "threads"},
 ]
 
 # Doors between rooms of one floor, one way only.

@@ -134,7 +134,7 @@ def test_foreign_rows_that_are_always_more_uncertain_have_auc_one():
         (lambda: reliability([0.5, 0.5], [0, 2]), r"y must be a class index 0..1; row 1 is 2"),
         (lambda: reliability([0.5], [0, 1]), r"probability has shape \(1,\) and y \(2,\)"),
         (lambda: reliability([0.5], [0], n_bins=0), "n_bins must be at least 1"),
-        (lambda: reliability([0.5], [0], weight=[-1.0]), "none of them negative"),
+        (lambda: reliability([0.5], [0], weight=[-1.0]), "weight must be finite and at least 0"),
         (lambda: reliability([0.5], [0], weight=[0.0]), "zero in every row"),
         (lambda: coverage_by_scale([0.0], [[0.0, 1.0, 2.0]], [1.0]), "needed are"),
         (lambda: rejection_curve([1.0], [1.0, 2.0]), "error has 1 rows, uncertainty 2"),

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import roc_auc_score
 
 from sglb.errors import require_rows
+from sglb.weights import read_weights
 
 Floats = NDArray[np.float64]
 
@@ -197,11 +198,7 @@ def _read(name: str, values: ArrayLike) -> Floats:
 
 def _read_weight(weight: ArrayLike | None, n_rows: int) -> Floats:
     """Return weights that count equal rows, without a weight of 0 in all rows."""
-    if weight is None:
-        return np.ones(n_rows)
-    weights = _read("weight", weight)
-    if weights.shape != (n_rows,) or (weights < 0.0).any():
-        raise ValueError(f"weight must be {n_rows} numbers, none of them negative")
+    weights = read_weights(weight, n_rows)
     if n_rows and not weights.any():
         raise ValueError("weight is zero in every row")
     return weights

@@ -1,4 +1,4 @@
-"""Gains of relevances and discounts of places in a ranking, the same bits on every processor."""
+"""Gains of relevances and discounts of positions in a ranking, the same bits on every processor."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,6 @@ def gains(relevance: Floats) -> Floats:
     return powers_of_two(relevance) - 1.0
 
 
-def discounts(place: NDArray[np.int64]) -> Floats:
-    """Return 1 / log2(place + 2) of places 0, 1, ..."""
-    return log(2.0) / log(place.astype(np.float64) + 2.0)
+def discounts(position: NDArray[np.int64]) -> Floats:
+    """Return 1 / log2(position + 2) of positions 0, 1, ..."""
+    return log(2.0) / log(position.astype(np.float64) + 2.0)

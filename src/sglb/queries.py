@@ -12,6 +12,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from sglb.weights import are_equal
+
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
@@ -81,8 +83,8 @@ class Queries:
         total = np.add.reduceat(integers.astype(np.int64), self.starts[:-1])
         return np.where(finite, np.ldexp(total.astype(np.float64), -scale), np.nan)
 
-    def means(self, values: Floats, weight: Floats | None = None) -> Floats:
-        """Return the weighted mean of each query; without weights every row counts 1."""
-        if weight is None:
+    def means(self, values: Floats, weight: Floats) -> Floats:
+        """Return the weighted mean of each query."""
+        if are_equal(weight):
             return self.sums(values) / self.sizes
         return self.sums(values * weight) / self.sums(weight)

@@ -3,7 +3,7 @@
 Conventions, the same for all metrics: the value is the mean over queries, weighted by the mean
 weight of their rows. Queries without a relevant row (y > 0) are left out. Of rows with equal scores
 the value is the mean over all their orders, so that the order of the table does not matter. Up to
-`cutoff` places count, all without it. With places p = 0, 1, ... and d_p = 1 / log2(p + 2):
+`cutoff` positions count, all without it. With positions p = 0, 1, ... and d_p = 1 / log2(p + 2):
 
     dcg        sum of (2^y - 1) d_p
     ndcg       dcg / dcg of the best order
@@ -26,6 +26,7 @@ from sglb import sums
 from sglb.gains import discounts, gains, powers_of_two
 from sglb.queries import Queries
 from sglb.target import Target
+from sglb.weights import equal_weights
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -40,7 +41,7 @@ MOST_RELEVANCE = 50.0
 
 @dataclass(frozen=True)
 class Ranking:
-    """Rows of queries by falling score; `cutoff` places of each query count, None is all."""
+    """Rows of queries by falling score; `cutoff` positions of each query count, None is all."""
 
     target: Target
     raw: Floats
@@ -66,7 +67,7 @@ class Ranking:
         return self.target.values[self.order]
 
     @cached_property
-    def place(self) -> Integers:
+    def position(self) -> Integers:
         """Place of each row in its query, from 0."""
         starts, sizes = self.queries.starts, self.queries.sizes
         return np.arange(len(self.order), dtype=np.int64) - np.repeat(starts[:-1], sizes)
@@ -75,13 +76,13 @@ class Ranking:
     def counts(self) -> NDArray[np.bool_]:
         """Which rows are above the cut-off."""
         limit = np.iinfo(np.int64).max if self.cutoff is None else self.cutoff
-        return self.place < limit
+        return self.position < limit
 
     @cached_property
     def ties(self) -> Queries:
         """Blocks of rows of a query with equal scores."""
         score = self.raw[self.order]
-        begins = self.place == 0
+        begins = self.position == 0
         begins[1:] |= score[1:] != score[:-1]
         block = np.add.accumulate(begins) - 1
         starts = np.append(np.flatnonzero(begins), len(score)).astype(np.int64)
@@ -99,19 +100,19 @@ class Ranking:
         return sizes if self.cutoff is None else np.full_like(sizes, self.cutoff)
 
     def add_up(self, values: Floats) -> Floats:
-        """Return the sum of values at places above the cut-off, by query."""
+        """Return the sum of values at positions above the cut-off, by query."""
         by_query = Queries(np.arange(len(self.order)), self.queries.starts, self.queries.query)
         return by_query.sums(np.where(self.counts, values, 0.0))
 
     def tie_means(self, values: Floats) -> Floats:
         """Return values, in ranked order, as their means over ties."""
-        means: Floats = self.ties.means(values)[self.ties.query]
+        means: Floats = self.ties.means(values, equal_weights(len(values)))[self.ties.query]
         return means
 
 
 def _dcg(ranking: Ranking) -> Floats:
     gain = ranking.tie_means(gains(ranking.relevance))
-    return ranking.add_up(gain * discounts(ranking.place))
+    return ranking.add_up(gain * discounts(ranking.position))
 
 
 def _ndcg(ranking: Ranking) -> Floats:
@@ -146,7 +147,7 @@ def _map(ranking: Ranking) -> Floats:
     r = (up_to[ties.starts[1:]] - up_to[ties.starts[:-1]])[ties.query].astype(np.float64)
     j = np.arange(len(relevant)) - first
     expected = up_to[first] - before_query + 1.0 + j * (r - 1.0) / np.maximum(m - 1.0, 1.0)
-    total = ranking.add_up(r / m * expected / (ranking.place + 1.0))
+    total = ranking.add_up(r / m * expected / (ranking.position + 1.0))
     return total / np.maximum(np.minimum(ranking.k, ranking.n_relevant), 1.0)
 
 
@@ -159,14 +160,14 @@ def _err(ranking: Ranking) -> Floats:
 
 
 def _pfound(ranking: Ranking) -> Floats:
-    patience = np.full(int(ranking.place.max(initial=0)) + 1, PFOUND_PATIENCE)
+    patience = np.full(int(ranking.position.max(initial=0)) + 1, PFOUND_PATIENCE)
     patience[0] = 1.0
-    discount = np.multiply.accumulate(patience)[ranking.place]
+    discount = np.multiply.accumulate(patience)[ranking.position]
     return _cascade(ranking, _satisfaction(ranking), discount)
 
 
 def _reciprocal(ranking: Ranking) -> Floats:
-    return np.reciprocal(ranking.place.astype(np.float64) + 1.0)
+    return np.reciprocal(ranking.position.astype(np.float64) + 1.0)
 
 
 def _satisfaction(ranking: Ranking) -> Floats:
@@ -176,7 +177,7 @@ def _satisfaction(ranking: Ranking) -> Floats:
 
 
 def _cascade(ranking: Ranking, stops: Floats, discount: Floats) -> Floats:
-    """Return the sum of discount_p times the probability that a reader stops at place p.
+    """Return the sum of discount_p times the probability that a reader stops at position p.
 
     That is the expected product of 1 - stops before p, less that up to p.
     """
@@ -184,9 +185,9 @@ def _cascade(ranking: Ranking, stops: Floats, discount: Floats) -> Floats:
     ties = ranking.ties
     for block in np.flatnonzero(ties.sizes > 1):
         rows = slice(ties.starts[block], ties.starts[block + 1])
-        n_places = int(np.count_nonzero(ranking.counts[rows]))
+        n_positions = int(np.count_nonzero(ranking.counts[rows]))
         means = np.zeros(len(stops[rows]) + 1)  # 0 below the cut-off, where nothing counts
-        means[: n_places + 1] = _mean_products(1.0 - stops[rows], n_places)
+        means[: n_positions + 1] = _mean_products(1.0 - stops[rows], n_positions)
         before[rows], after[rows] = means[:-1], means[1:]
     reached = np.ones(len(ties.sizes))
     ends = after[ties.starts[1:] - 1] if len(after) else after
@@ -196,14 +197,14 @@ def _cascade(ranking: Ranking, stops: Floats, discount: Floats) -> Floats:
     return ranking.add_up(discount * reached[ties.query] * (before - after))
 
 
-def _mean_products(values: Floats, n_places: int) -> Floats:
-    """Return the mean product of j of the values over all choices, j = 0 ... n_places."""
-    means = np.zeros(n_places + 1)
+def _mean_products(values: Floats, n_positions: int) -> Floats:
+    """Return the mean product of j of the values over all choices, j = 0 ... n_positions."""
+    means = np.zeros(n_positions + 1)
     means[0] = 1.0
     if (values == values[0]).all():
-        np.multiply.accumulate(values[:n_places], out=means[1:])
+        np.multiply.accumulate(values[:n_positions], out=means[1:])
         return means
-    j = np.arange(1, n_places + 1)
+    j = np.arange(1, n_positions + 1)
     for n, value in enumerate(np.sort(values), start=1):
         share = j / n
         means[1:] = np.maximum(1.0 - share, 0.0) * means[1:] + share * value * means[:-1]
@@ -241,6 +242,5 @@ def mean_over_queries(name: str, target: Target, raw: Floats, cutoff: int | None
     known = ~np.isnan(values)
     if not known.any():
         return float("nan")
-    weight = target.kernel_weight
-    of_queries = None if weight is None else target.queries.means(weight)[known]
-    return sums.mean(values[known], of_queries)
+    weight = target.queries.means(target.weight, equal_weights(len(target)))
+    return sums.mean(values[known], weight[known])

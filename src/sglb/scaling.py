@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from sglb import sums
 from sglb.elementary import exp, log, log1p
 from sglb.errors import require_rows
+from sglb.weights import read_weights
 
 Floats = NDArray[np.float64]
 
@@ -75,7 +76,7 @@ class ProbabilityScaling:
 
 def _read(
     raw: ArrayLike, y: ArrayLike, weight: ArrayLike | None
-) -> tuple[Floats, NDArray[np.intp], Floats | None]:
+) -> tuple[Floats, NDArray[np.intp], Floats]:
     scores, label = np.asarray(raw, dtype=np.float64), np.asarray(y)
     if scores.ndim not in (1, 2) or not len(scores) or label.shape != scores.shape[:1]:
         raise ValueError(
@@ -87,20 +88,13 @@ def _read(
     require_rows("raw", scores, small, f"numbers of at most {LARGEST_RAW:g}")
     n_classes = 2 if scores.ndim == 1 else scores.shape[1]
     require_rows("y", label, np.isin(label, np.arange(n_classes)), f"a class 0..{n_classes - 1}")
-    if weight is None:
-        return scores, label.astype(np.intp), None
-    weights = np.asarray(weight, dtype=np.float64)
-    if weights.shape != label.shape:
-        raise ValueError(f"weight must have shape {label.shape}, not {weights.shape}")
-    require_rows(
-        "weight", weights, np.isfinite(weights) & (weights >= 0.0), "finite and at least 0"
-    )
+    weights = read_weights(weight, len(label))
     if not weights.any():
         raise ValueError("weight is zero in every row; at least one must be positive")
     return scores, label.astype(np.intp), weights
 
 
-def _two_classes(raw: Floats, y: NDArray[np.intp], weight: Floats | None) -> _Objective:
+def _two_classes(raw: Floats, y: NDArray[np.intp], weight: Floats) -> _Objective:
     """Return log(1 + exp(z)) - y z summed over rows, z = slope raw + bias."""
 
     def slopes(x: Floats) -> _Slopes:
@@ -120,7 +114,7 @@ def _two_classes(raw: Floats, y: NDArray[np.intp], weight: Floats | None) -> _Ob
     return slopes
 
 
-def _several_classes(raw: Floats, y: NDArray[np.intp], weight: Floats | None) -> _Objective:
+def _several_classes(raw: Floats, y: NDArray[np.intp], weight: Floats) -> _Objective:
     """Return log sum_c exp(z_c) - z_y summed over rows, z = slope raw."""
     at_label = np.take_along_axis(raw, y[:, None], axis=1)[:, 0]
 
@@ -136,7 +130,7 @@ def _several_classes(raw: Floats, y: NDArray[np.intp], weight: Floats | None) ->
     return slopes
 
 
-def _penalise(objective: _Objective, raw: Floats, weight: Floats | None) -> _Objective:
+def _penalise(objective: _Objective, raw: Floats, weight: Floats) -> _Objective:
     """Add the penalty of a change to an objective."""
     squares = np.square(raw).reshape(len(raw), -1).max(axis=1)
     mean = sums.mean(squares, weight)

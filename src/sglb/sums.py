@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sglb import _core
 from sglb._core import ExactSum
-from sglb.weights import as_weights, kernel_weight
+from sglb.weights import are_equal, as_weights, kernel_weight
 
 __all__ = ["ExactSum", "by_group", "mean", "running", "total"]
 
@@ -30,8 +30,7 @@ def mean(values: ArrayLike, weight: ArrayLike | None = None) -> float:
     """Return sum w v / sum w, both sums exact; ZeroDivisionError if the weights add up to 0."""
     values = _flat(values)
     weights = as_weights(weight, len(values))
-    is_equal = kernel_weight(weights) is None
-    return total(values, weights) / (len(values) if is_equal else total(weights))
+    return total(values, weights) / (len(values) if are_equal(weights) else total(weights))
 
 
 def running(values: ArrayLike) -> Floats:

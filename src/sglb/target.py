@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sglb import sums
 from sglb.queries import Queries
-from sglb.weights import Rows, as_weights, kernel_weight, take_weight
+from sglb.weights import Rows, are_equal, as_weights, kernel_weight, take_weight
 
 Floats = NDArray[np.float64]
 Task = Literal["regression", "binary", "multiclass", "ranking"]
@@ -73,7 +73,7 @@ class Target:
     @cached_property
     def total_weight(self) -> float:
         """Sum of the weights: the N of the theory."""
-        return float(len(self)) if self.kernel_weight is None else sums.total(self.weight)
+        return float(len(self)) if are_equal(self.weight) else sums.total(self.weight)
 
     @cached_property
     def queries(self) -> Queries:
@@ -141,7 +141,7 @@ def weight_unit(weight: Floats, n_copies: int = 1) -> float:
     mean the same; above, a row stands for MOST_REPEATS rows on average. Nowhere does the unit jump.
     In each of `n_copies` copies of the rows a row has a share of its weight.
     """
-    if kernel_weight(weight) is None or not len(weight):
+    if are_equal(weight) or not len(weight):
         return 1.0
     largest = float(weight.max()) or 1.0
     mean = sums.mean(weight / largest) * largest * n_copies

@@ -8,6 +8,7 @@ import numpy as np
 from sglb import _core, sums
 from sglb.target import Target, weight_unit
 from sglb.training_set import TrainingSet
+from sglb.weights import are_equal
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Totals:
         """Return the totals of the rows of all parts."""
         n_copies = parts[0].n_copies
         n_rows = sum(part.n_rows for part in parts)
-        if any(part.target.kernel_weight is None for part in parts):
+        if any(are_equal(part.target.weight) for part in parts):
             all_rows = float(n_rows)
             return cls(n_rows // n_copies, n_copies, weight=all_rows, total_weight=all_rows)
         weight = np.concatenate([part.target.weight for part in parts])

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sglb import sums
 from sglb.errors import require_rows
+from sglb.weights import are_equal, read_weights, take_weight
 
 Floats = NDArray[np.float64]
 
@@ -114,11 +115,7 @@ class Scores:
     def __init__(self, scores: Floats, weight: ArrayLike | None) -> None:
         order = np.argsort(scores, kind="stable")
         self.scores = scores[order]
-        self.weight: Floats | None = None
-        if weight is not None:
-            (weights,) = read_rows(len(scores), weight=weight)
-            require_rows("weight", weights, weights >= 0.0, "at least 0")
-            self.weight = weights[order]
+        self.weight = take_weight(read_weights(weight, len(scores)), order)
 
     def __len__(self) -> int:
         return len(self.scores)
@@ -126,16 +123,15 @@ class Scores:
     def bound(self, coverage: float, weight: ArrayLike | None, n_rows: int) -> Floats:
         """Return the bound of the scores of n_rows new rows, infinite where rows are too few."""
         check_coverage(coverage)
-        if (weight is None) != (self.weight is None):
+        new = read_weights(weight, n_rows)
+        if are_equal(new) != are_equal(self.weight):
             raise ValueError(
                 "weight must be stated for calibration rows and for new rows, or for neither"
             )
         bounds_by_rank = np.append(self.scores, np.inf)
-        if weight is None or self.weight is None:
+        if are_equal(new):
             index = min(rank(len(self), coverage) - 1, len(self))
             return np.full(n_rows, bounds_by_rank[index])
-        (new,) = read_rows(n_rows, weight=weight)
-        require_rows("weight", new, new >= 0.0, "at least 0")
         running = sums.running(self.weight)
         total = running[-1] if len(running) else 0.0
         target = coverage * (total + new) * (1.0 - ROUNDING)

@@ -20,7 +20,7 @@ from sglb.frame import Table, read_weight
 from sglb.noise import Role
 from sglb.settings import draw_seed
 from sglb.target import Target
-from sglb.weights import kernel_weight, take_weight
+from sglb.weights import are_equal, take_weight
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -67,7 +67,7 @@ class FoldModels(Generic[E]):
             rows = self._order[self.fold[self._order] != number]
             weight = take_weight(self.weight, rows)
             # Equal weights are a fit without weights.
-            stated = None if kernel_weight(weight) is None else weight
+            stated = None if are_equal(weight) else weight
             models.append(clone(self.estimator).fit(self._take(rows), labels[rows], stated))
         return tuple(models)
 

@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 from sglb import sums
 from sglb.elementary import log
 from sglb.target import Target
+from sglb.weights import are_equal
 
 Floats = NDArray[np.float64]
 
 
 def quantile(target: Target, level: float) -> float:
     """Return a minimiser of the pinball loss: the midpoint of all minimisers if several."""
-    if target.kernel_weight is None:
+    if are_equal(target.weight):
         return float(np.quantile(target.values, level, method="averaged_inverted_cdf"))
     target = target.take(target.weight > 0)
     y, weight = target.values, target.weight

@@ -51,5 +51,5 @@ class QuerySquared(RankingLoss):
 def _centred(target: Target, raw: Floats) -> Floats:
     residual = raw - target.values
     queries = target.queries
-    centred: Floats = residual - queries.means(residual, target.kernel_weight)[queries.query]
+    centred: Floats = residual - queries.means(residual, target.weight)[queries.query]
     return centred

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from sglb import _core, sums
 from sglb.noise import Role
 from sglb.posterior.partitions import Partitions
-from sglb.weights import as_weights, kernel_weight
+from sglb.weights import are_equal, as_weights
 
 Floats = NDArray[np.float64]
 
@@ -78,6 +78,6 @@ class LeafPrior:
 
 def _cover(partitions: Partitions, k: int, weight: Floats) -> Floats:
     leaf, n_leaves = partitions.leaf(k), int(partitions.n_leaves[k])
-    if kernel_weight(weight) is None:
+    if are_equal(weight):
         return np.bincount(leaf, minlength=n_leaves).astype(np.float64)
     return sums.by_group(leaf, weight, n_leaves)

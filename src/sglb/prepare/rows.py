@@ -16,6 +16,7 @@ from sglb.losses.blocks import sample_rows
 from sglb.losses.minimisers import quantile, spread
 from sglb.losses.shapes import user_shape
 from sglb.target import MOST_REPEATS, Target
+from sglb.weights import are_equal
 
 Floats = NDArray[np.float64]
 
@@ -119,7 +120,7 @@ def warn_of_repeats(weight: Floats) -> None:
 
 def _mean_of_outputs(values: Floats, target: Target) -> float:
     """Return the weighted mean over rows and outputs of values (n_rows,) or (n_rows, n_outputs)."""
-    if target.kernel_weight is None:
+    if are_equal(target.weight):
         return sums.mean(values)
     n_outputs = values.size // len(target)
     return sums.mean(values, np.repeat(target.weight, n_outputs))

@@ -72,8 +72,8 @@ def fit(protocol, parts, settings):
     """The model, its test loss and the seconds of its fit."""
     train, valid, test = parts
     model, cost = timed(lambda: sglb.fit(train, valid, protocol, **settings))
-    found = scores(protocol.task, test.y, sglb.predict(model, test.X), test.weight)
-    return model, found["loss"], cost.seconds
+    result = scores(protocol.task, test.y, sglb.predict(model, test.X), test.weight)
+    return model, result["loss"], cost.seconds
 
 
 def compare(table, seed, max_rows, max_rounds, moves):
@@ -81,15 +81,15 @@ def compare(table, seed, max_rows, max_rounds, moves):
     parts = parts_of(table, seed, max_rows)
     protocol = Protocol(table.task, seed, len(os.sched_getaffinity(0)), max_rounds)
     auto, loss, seconds = fit(protocol, parts, {})
-    found = []
+    result = []
     for move in moves:
         settings = {
             name: value(getattr(auto, f"{name}_")) if callable(value) else value
             for name, value in move.items()
         }
         _, moved, time = fit(protocol, parts, settings)
-        found.append((100.0 * (moved / loss - 1.0), time / seconds))
-    return found
+        result.append((100.0 * (moved / loss - 1.0), time / seconds))
+    return result
 
 
 def main():
@@ -107,16 +107,16 @@ def main():
     except (ValueError, SyntaxError) as error:
         parser.error(f"a move is name=value, a value a number, 'text' or *number: {error}")
     warm_up(sglb, len(os.sched_getaffinity(0)))
-    found = np.empty((len(moves), len(names), 2))
-    for place, name in enumerate(names):
-        print(f"{name} ({place + 1} of {len(names)})", file=sys.stderr)
+    result = np.empty((len(moves), len(names), 2))
+    for position, name in enumerate(names):
+        print(f"{name} ({position + 1} of {len(names)})", file=sys.stderr)
         table = load_table(name)
         seeds = range(FIRST_SPLIT, FIRST_SPLIT + options.splits)
         runs = [compare(table, seed, options.max_rows, options.max_rounds, moves) for seed in seeds]
-        found[:, place] = np.mean(runs, axis=0)
+        result[:, position] = np.mean(runs, axis=0)
     print("| moved | " + " | ".join([*names, "mean", "time"]) + " |")
     print("|---|" + "--:|" * (len(names) + 2))
-    for text, (changes, times) in zip(texts, found.transpose(0, 2, 1), strict=True):
+    for text, (changes, times) in zip(texts, result.transpose(0, 2, 1), strict=True):
         cells = [f"{change:+.2f}" for change in (*changes, changes.mean())]
         print(f"| {text} | " + " | ".join([*cells, f"{times.mean():.2f}"]) + " |")
 

@@ -75,15 +75,15 @@ class Others:
         return self
 
     def __exit__(self, *_):
-        seconds, busy, own = (b - a for a, b in zip(self._start, self._now(), strict=True))
-        self.cores = max(0.0, (busy - own) / seconds)
+        seconds, busy, this_process = (b - a for a, b in zip(self._start, self._now(), strict=True))
+        self.cores = max(0.0, (busy - this_process) / seconds)
 
     @staticmethod
     def _now():
         usage = resource.getrusage(resource.RUSAGE_CHILDREN)
         first = Path("/proc/stat").read_text().splitlines()[0].split()
         # user nice system idle iowait irq softirq steal, in ticks
-        ticks = sum(int(first[place]) for place in (1, 2, 3, 6, 7, 8))
+        ticks = sum(int(first[position]) for position in (1, 2, 3, 6, 7, 8))
         busy = ticks / os.sysconf("SC_CLK_TCK")
         return time.perf_counter(), busy, usage.ru_utime + usage.ru_stime
 

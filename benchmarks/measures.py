@@ -62,7 +62,7 @@ def frame_call(peer, data, settings):
     """The median call with a pandas frame of one row; the model has learnt from a frame."""
     import pandas as pd
 
-    names = [f"column_{place}" for place in range(data.X.shape[1])]
+    names = [f"column_{position}" for position in range(data.X.shape[1])]
     model = peer.fit(pd.DataFrame(data.X, columns=names), data.y, settings)
     test = pd.DataFrame(data.X_test, columns=names)
     frames = [test.iloc[i : i + 1] for i in range(len(test))]

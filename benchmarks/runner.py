@@ -64,13 +64,13 @@ def parse(arguments):
     add("--trees", type=int, help="and to so many trees")
     options = parser.parse_args(arguments)
 
-    def names(given, quick, known, kind):
-        if given is None:
+    def names(stated, quick, known, kind):
+        if stated is None:
             return list(quick if options.quick else known)
-        for name in given.split(","):
+        for name in stated.split(","):
             if name not in known:
                 parser.error(f"no {kind} {name!r}; there are {', '.join(known)}")
-        return given.split(",")
+        return stated.split(",")
 
     options.problems = names(options.problems, QUICK_PROBLEMS, PROBLEMS, "problem")
     options.libraries = names(options.libraries, QUICK_LIBRARIES, PEERS, "library")
@@ -111,15 +111,15 @@ def run(options, records, console):
     """Fill the records, problem by problem; within one the libraries take turns."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, TimeElapsedColumn(), console=console) as progress:
-        for place, name in enumerate(options.problems):
+        for position, name in enumerate(options.problems):
             problem = get_problem(name)
-            there = entrants(problem, options.libraries, records.results)
-            label = f"{name} ({place + 1} of {len(options.problems)})"
+            participants = entrants(problem, options.libraries, records.results)
+            label = f"{name} ({position + 1} of {len(options.problems)})"
             repeats = options.repeats or problem.repeats
-            task = progress.add_task(label, total=repeats * len(there))
-            spent, failed = dict.fromkeys(there, 0.0), set()
+            task = progress.add_task(label, total=repeats * len(participants))
+            spent, failed = dict.fromkeys(participants, 0.0), set()
             for repeat in range(repeats):
-                for library in in_turn(there, repeat):
+                for library in in_turn(participants, repeat):
                     progress.update(task, description=f"{label}: {library}")
                     if library not in failed and again(
                         spent[library], options.repeats, options.enough
@@ -129,10 +129,10 @@ def run(options, records, console):
                             result = run_one(name, library, repeat, options)
                         spent[library] += time.perf_counter() - start
                         records.add(name, library, result | {"others": others.cores})
-                        told = result.get("error") or f"{result['seconds']:.4g} s"
+                        message = result.get("error") or f"{result['seconds']:.4g} s"
                         if others.cores > report.QUIET:
-                            told += f", while others took {others.cores:.1f} cores"
-                        progress.console.print(f"{name} {library}: {told}", soft_wrap=True)
+                            message += f", while others took {others.cores:.1f} cores"
+                        progress.console.print(f"{name} {library}: {message}", soft_wrap=True)
                         if "error" in result:  # it would fail, or wait for a timeout, again
                             failed.add(library)
                     progress.advance(task)

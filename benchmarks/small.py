@@ -148,8 +148,8 @@ def measure(library, rows, size, seed, threads):
         warnings.simplefilter("ignore")
         model.fit(X, rows.y[train], **options)
     seconds = time.perf_counter() - started
-    found = scores(rows.task, rows.y[test], answer(model, X_test))
-    return found["loss"], seconds
+    result = scores(rows.task, rows.y[test], answer(model, X_test))
+    return result["loss"], seconds
 
 
 def compare(name, size, libraries, draws, threads):
@@ -160,32 +160,32 @@ def compare(name, size, libraries, draws, threads):
     )
 
 
-def relative(found, libraries):
+def relative(result, libraries):
     """Loss of sglb above the base's in percent: ratio of the means, and its standard error."""
-    ours, base = (found[libraries.index(name), :, 0] for name in ("sglb", BASE))
+    ours, base = (result[libraries.index(name), :, 0] for name in ("sglb", BASE))
     ratio = 100.0 * (ours / base - 1.0)
     error = ratio.std(ddof=1) / np.sqrt(len(ratio)) if len(ratio) > 1 else np.nan
     return 100.0 * (ours.mean() / base.mean() - 1.0), error
 
 
-def table_of(title, found, libraries, sizes):
+def table_of(title, result, libraries, sizes):
     """A group of tables as lines of Markdown, and the relative losses of sglb."""
     names = [get_library(name).NAME for name in libraries]
-    lines = ["", f"### {title}, without an evaluation set ({len(found)})", ""]
+    lines = ["", f"### {title}, without an evaluation set ({len(result)})", ""]
     lines.append(
         "| | training rows | " + " | ".join(names) + " | sglb against CatBoost | seconds of each |"
     )
     lines.append("|---" + "|--:" * (len(names) + 3) + "|")
     changes = []
-    for name, values in found.items():
+    for name, values in result.items():
         change, error = relative(values, libraries)
         changes.append((name, change, error))
         losses = [f"{loss:.4g}" for loss in values[:, :, 0].mean(axis=1)]
         seconds = ", ".join(f"{value:.2g}" for value in values[:, :, 1].mean(axis=1))
         size = sizes[name]
-        told = f"{100 * size:g} %" if isinstance(size, float) else f"{size:,}"
+        message = f"{100 * size:g} %" if isinstance(size, float) else f"{size:,}"
         lines.append(
-            f"| {name} | {told} | "
+            f"| {name} | {message} | "
             + " | ".join(losses)
             + f" | {change:+.1f} ± {error:.1f} % | {seconds} |"
         )
@@ -216,14 +216,14 @@ def main():
     packages = [get_library(name).PACKAGE for name in libraries]
     lines = [*machine.describe(packages), f"- {options.draws} draws, {threads} threads"]
     for title, sizes in GROUPS.items():
-        found = {}
+        result = {}
         for name, size in sizes.items():
             if wanted is None or name in wanted:
-                found[name] = compare(name, size, libraries, options.draws, threads)
-                change, error = relative(found[name], libraries)
+                result[name] = compare(name, size, libraries, options.draws, threads)
+                change, error = relative(result[name], libraries)
                 print(f"{name}: {change:+.2f} ± {error:.2f} %", file=sys.stderr, flush=True)
-        if found:
-            lines += table_of(title, found, libraries, sizes)
+        if result:
+            lines += table_of(title, result, libraries, sizes)
     text = "\n".join(lines)
     print(text)
     if options.write:

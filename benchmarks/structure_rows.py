@@ -27,27 +27,27 @@ MARKS = "<!-- structure rows -->", "<!-- structure rows end -->"
 
 def samples_of(problem, n_rows):
     """((rows, outputs), sample) from most to fewest; what is there already is left out."""
-    found = {}
+    result = {}
     n_outputs = problem.n_classes if problem.n_classes > 2 else 1
     for sample in SAMPLES:
         rows = structure_rows(n_rows, sample, n_steps=problem.n_trees, several=n_outputs > 1)
         size = rows, structure_outputs(n_outputs, sample)
-        if rows >= min(n_rows, 5_000) and (size not in found or sample == "auto"):
-            found[size] = sample
-    return sorted(found.items(), reverse=True)
+        if rows >= min(n_rows, 5_000) and (size not in result or sample == "auto"):
+            result[size] = sample
+    return sorted(result.items(), reverse=True)
 
 
 def fit_time_and_loss(problem, peer, data, seeds, **extra):
     """Means over the seeds."""
-    found = []
+    result = []
     for seed in range(seeds):
         settings = problem.settings(2, seed)
         start = time.perf_counter()
         model = peer.fit(data.X, data.y, settings, **extra)
         seconds = time.perf_counter() - start
         loss = test_loss(problem.task, data.y_test, peer.predict(model, data.X_test))
-        found.append((seconds, loss))
-    return np.mean(found, axis=0)
+        result.append((seconds, loss))
+    return np.mean(result, axis=0)
 
 
 def table(name, rows=None, trees=None, seeds=2):
@@ -60,9 +60,9 @@ def table(name, rows=None, trees=None, seeds=2):
         "| structure rows | fit, s | test loss |",
         "|--:|--:|--:|",
     ]
-    own = get_peer("sglb_langevin")
+    library = get_peer("sglb_langevin")
     for (n, outputs), sample in samples_of(problem, len(data.X)):
-        seconds, loss = fit_time_and_loss(problem, own, data, seeds, structure_sample=sample)
+        seconds, loss = fit_time_and_loss(problem, library, data, seeds, structure_sample=sample)
         shown = f"**{n:,}** (auto)" if sample == "auto" else f"{n:,}"
         if outputs < problem.n_classes and outputs > 1:
             shown += f", {outputs} outputs"

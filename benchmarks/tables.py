@@ -173,6 +173,6 @@ def table(problem, by_library, threads):
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
     for row in rows.values():
         if row.error:
-            told = row.error.replace("`", "'")
-            lines += ["", f"{get_peer(row.library).NAME} failed: `{told}`"]
+            message = row.error.replace("`", "'")
+            lines += ["", f"{get_peer(row.library).NAME} failed: `{message}`"]
     return lines

@@ -59,8 +59,8 @@ def approach(leaf, n_leaves, gradient, hessian, weight, l2, path, trust_radius=n
         step = next_steps(G, C, l2, path, trust_radius)
         curvature = (C - l2) / W
     total, _, first = path
-    found = np.stack([total + step, step, np.where(first > 0, first, curvature)])
-    return np.where(W > 0, found, path)
+    result = np.stack([total + step, step, np.where(first > 0, first, curvature)])
+    return np.where(W > 0, result, path)
 
 
 def part_of_rows(n_rows, every, step):
@@ -77,12 +77,12 @@ def approach_on_part(
     typical = 1.0 if weight is None else (weight**2).sum() / weight.sum()
     weight = np.ones(part.size) if weight is None else weight
     slopes = gradient[:, part], hessian[:, part]
-    found = approach(
+    result = approach(
         leaf[part], n_leaves, *slopes, weight[part], l2 * part.mean(), path, trust_radius
     )
     curvature = np.bincount(leaf[part], weight[part] * hessian[0, part], n_leaves)
     enough = curvature >= 64 * 0.25 * typical
-    return np.where(enough[:, None], found, path)
+    return np.where(enough[:, None], result, path)
 
 
 def leaf_values(
@@ -143,13 +143,13 @@ def add_tree(raw, leaf, values, shrink, offset):
 
 def weights(C, b):
     """Weight of each tree in the model: e' C_k ... C_{t+1} b_t, C (T, d, d), b (T, d)."""
-    found = np.empty(len(b))
+    result = np.empty(len(b))
     for t in range(len(b)):
         state = b[t]
         for later in C[t + 1 :]:
             state = later @ state
-        found[t] = state[0]
-    return found
+        result[t] = state[0]
+    return result
 
 
 def sum_trees(columns, features, lows, highs, depths, values):
@@ -178,15 +178,15 @@ def predict_codes(columns, features, lows, highs, depths, values, ends, factors,
     """States of a chain (S, K, N): rounded leaf values add up exactly, a stretch at a time."""
     trees = features, lows, highs, depths, values
     state = np.zeros((len(offset), columns.shape[1]))
-    found = [np.empty((0, *state.shape))]
+    result = [np.empty((0, *state.shape))]
     for (first, last), factor in zip(pairwise([0, *ends]), factors, strict=True):
         stretch = [array[first:last] for array in trees]
         exponents = [leaf_unit(stretch[3], of) for of in np.moveaxis(stretch[4], 2, 0)]
         whole = np.rint(np.ldexp(stretch[4], -np.array(exponents)))
         sums = sum_trees(columns, *stretch[:4], whole)
         state = factor * state + np.ldexp(sums, np.array(exponents)[:, None])
-        found.append((offset[:, None] + state)[None])
-    return np.concatenate(found)
+        result.append((offset[:, None] + state)[None])
+    return np.concatenate(result)
 
 
 def predict(x, thresholds, n_thresholds, *trees_and_states):

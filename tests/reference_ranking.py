@@ -81,8 +81,8 @@ def average_precision(ranked, k, decay):
 
 
 def reciprocal_rank(ranked, k, decay):
-    found = np.flatnonzero(ranked[:k])
-    return 1.0 / (found[0] + 1) if len(found) else 0.0
+    result = np.flatnonzero(ranked[:k])
+    return 1.0 / (result[0] + 1) if len(result) else 0.0
 
 
 def expected_reciprocal_rank(ranked, k, decay):
@@ -142,9 +142,9 @@ def boundary_terms(metric, gain, x, noise, sigma):
     effects = swap_effects(metric, gain[order])
     width = sigma * np.sqrt(n / (n - 1))
     terms = np.empty((n, n - 1))
-    for place, i in enumerate(order):
-        others = np.delete(order, place)
-        terms[i] = effects[place] * density(score[others], x[i] + noise[others].mean(), width)
+    for position, i in enumerate(order):
+        others = np.delete(order, position)
+        terms[i] = effects[position] * density(score[others], x[i] + noise[others].mean(), width)
     return terms, width
 
 

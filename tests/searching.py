@@ -78,8 +78,8 @@ class Search:
         return reference.Structure(*search.run(sample, growth.random_strength))
 
 
-def assert_same(found, expected):
-    for name, a, b in zip(found._fields, found, expected, strict=True):
+def assert_same(result, expected):
+    for name, a, b in zip(result._fields, result, expected, strict=True):
         assert np.array_equal(a, b), f"{name}: {a} is not {b}"
 
 

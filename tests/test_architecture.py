@@ -329,15 +329,15 @@ WHOLE = {
 
 
 def test_numbers_of_a_model_come_from_functions_that_are_the_same_bits_everywhere():
-    found = set()
+    result = set()
     for path in PACKAGE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ImportFrom) and node.module == "math":
-                found |= {(room_of(path), f"math.{alias.name}") for alias in node.names}
+                result |= {(room_of(path), f"math.{alias.name}") for alias in node.names}
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-                found.add((room_of(path), f"{node.value.id}.{node.attr}"))
+                result.add((room_of(path), f"{node.value.id}.{node.attr}"))
     forbidden = {f"{module}.{name}" for module, names in LAST_BITS.items() for name in names}
-    used = {(room, name) for room, name in found if name in forbidden and room not in SHOWN_ONLY}
+    used = {(room, name) for room, name in result if name in forbidden and room not in SHOWN_ONLY}
     assert used == WHOLE
 
 

@@ -172,8 +172,8 @@ class Slow:
 
 
 @pytest.mark.parametrize(("name", "own"), [("loss", Steep()), ("sampler", Slow())])
-def test_what_a_file_does_not_hold_must_be_given_again_before_fit(tmp_path, name, own):
-    model = SGLBRegressor(n_estimators=12, random_state=0, **{name: own}).fit(X, NUMBERS)
+def test_what_a_file_does_not_hold_must_be_given_again_before_fit(tmp_path, name, user_object):
+    model = SGLBRegressor(n_estimators=12, random_state=0, **{name: user_object}).fit(X, NUMBERS)
     model.save(tmp_path / "m.sglb")
     again = load(tmp_path / "m.sglb")
     others = {key: value for key, value in model.get_params().items() if key != name}
@@ -181,7 +181,7 @@ def test_what_a_file_does_not_hold_must_be_given_again_before_fit(tmp_path, name
         assert reader.get_params() == others | {name: None}
         with pytest.raises(ValueError, match=rf"{name}=None .* set_params\({name}=...\) before"):
             reader.fit(X, NUMBERS)
-        reader.set_params(**{name: own}).fit(X, NUMBERS)
+        reader.set_params(**{name: user_object}).fit(X, NUMBERS)
         np.testing.assert_array_equal(reader.predict(X), model.predict(X))
 
 
@@ -282,15 +282,15 @@ def test_no_mutated_byte_and_no_cut_file_is_ever_accepted(name):
         broken = bytearray(data)
         match chance.integers(4):
             case 0:
-                place = chance.integers(len(data))
-                broken[place] ^= chance.integers(1, 256)
+                position = chance.integers(len(data))
+                broken[position] ^= chance.integers(1, 256)
             case 1:
                 del broken[chance.integers(len(data)) :]
             case 2:
                 broken += chance.bytes(chance.integers(1, 50))
             case 3:  # the header is where a parser could be led astray
-                place = chance.integers(min(len(data), 2000))
-                broken[place] ^= chance.integers(1, 256)
+                position = chance.integers(min(len(data), 2000))
+                broken[position] ^= chance.integers(1, 256)
         with pytest.raises(ModelFormatError):
             archive.loads(bytes(broken))
 

@@ -133,8 +133,8 @@ def test_the_largest_problem_is_for_sglb_and_the_two_fastest_peers():
 
     times = {"xgboost_hist": 3.0, "catboost_sglb": 5.0, "lightgbm_plain": 4.0, "sglb_plain": 1.0}
     results = {"rows_1m": {name: [{"seconds": s}] for name, s in times.items()}}
-    there = entrants(PROBLEMS["rows_10m"], PEERS, results)
-    assert set(there) == {
+    participants = entrants(PROBLEMS["rows_10m"], PEERS, results)
+    assert set(participants) == {
         "sglb_langevin", "sglb_gradient", "sglb_plain", "sglb_ten_steps", "xgboost_hist",
         "lightgbm_plain",
     }  # fmt: skip

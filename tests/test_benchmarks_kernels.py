@@ -151,7 +151,9 @@ def test_the_driver_wraps_every_function_whatever_its_arguments():
     seen = []
     switch = SimpleNamespace(toggle=lambda: seen.append("toggle"), dump=seen.append)
     kind = type("Slopes", (), {"refresh": lambda self, n: n + 1})
-    module = SimpleNamespace(grow=lambda *some, depth=0: len(some) + depth, Slopes=kind, _own=len)
+    module = SimpleNamespace(
+        grow=lambda *subset, depth=0: len(subset) + depth, Slopes=kind, _own=len
+    )
     counter = Counter(switch)
     counter.wrap(module)
     counter.scenario = "rows"
@@ -189,7 +191,7 @@ def test_samples_are_added_up_by_kernel_and_by_function():
 def test_rates_are_in_cycles():
     from benchmarks.kernels.cycles import table
 
-    found = {
+    result = {
         "clock": 0.25,
         "addition": 0.5,
         "step": 0.25,
@@ -199,7 +201,7 @@ def test_rates_are_in_cycles():
         "state": 1.0,
         "entropy": 4.0,
     }
-    lines = table(found)
+    lines = table(result)
     assert lines[0] == "A cycle takes 0.250 ns (4.00 GHz)."
     assert lines[4].startswith("| histogram: additions | 0.500 | 0.50 |")
     assert "| prediction: trees of depth 6 at a row | – | – | needs AVX-512 |" in lines

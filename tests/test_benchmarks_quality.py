@@ -91,10 +91,10 @@ class TestScores:
 
         probability = np.array([[0.5, 0.5], [0.2, 0.8], [0.4, 0.6], [0.9, 0.1]])
         y = np.array([0, 1, 0, 0])
-        found = scores("binary", y, probability)
-        assert found["loss"] == pytest.approx(-np.log([0.5, 0.8, 0.4, 0.9]).mean())
-        assert found["error_rate"] == 0.25
-        assert found["auc"] == 1.0
+        scores_found = scores("binary", y, probability)
+        assert scores_found["loss"] == pytest.approx(-np.log([0.5, 0.8, 0.4, 0.9]).mean())
+        assert scores_found["error_rate"] == 0.25
+        assert scores_found["auc"] == 1.0
 
     def test_weights_are_multiplicities(self):
         from benchmarks.quality.scores import scores
@@ -111,9 +111,11 @@ class TestScores:
     def test_a_probability_of_zero_costs_much_but_not_infinity(self):
         from benchmarks.quality.scores import scores
 
-        found = scores("multiclass", np.array([0]), np.array([[0.0, 1.0, 0.0]], dtype=np.float32))
-        assert 30 < found["loss"] < 40
-        assert "auc" not in found
+        scores_found = scores(
+            "multiclass", np.array([0]), np.array([[0.0, 1.0, 0.0]], dtype=np.float32)
+        )
+        assert 30 < scores_found["loss"] < 40
+        assert "auc" not in scores_found
 
 
 class TestResults:
@@ -276,20 +278,26 @@ class TestWorker:
 
         from sglb.datasets import load_table
 
-        found = measure({"table": "numbers", "seed": 1, "max_rounds": 9}, FakeLibrary)
+        scores_found = measure({"table": "numbers", "seed": 1, "max_rounds": 9}, FakeLibrary)
         y = load_table("numbers").y
         train, _, test = split(y, 1, classes=False)
-        assert found["loss"] == pytest.approx(np.sqrt(np.mean((y[test] - y[train].mean()) ** 2)))
-        assert (found["task"], found["rows"], found["features"]) == ("regression", 78, 3)
-        assert found["rounds"] == 9
-        assert min(found["fit_seconds"], found["predict_seconds"]) >= 0
+        assert scores_found["loss"] == pytest.approx(
+            np.sqrt(np.mean((y[test] - y[train].mean()) ** 2))
+        )
+        assert (scores_found["task"], scores_found["rows"], scores_found["features"]) == (
+            "regression",
+            78,
+            3,
+        )
+        assert scores_found["rounds"] == 9
+        assert min(scores_found["fit_seconds"], scores_found["predict_seconds"]) >= 0
 
     def test_columns_that_are_no_features_are_not_given(self, data):
         from benchmarks.quality.worker import measure
 
-        found = measure({"table": "classes", "seed": 0}, FakeLibrary)
-        assert (found["task"], found["features"]) == ("binary", 3)
-        assert found.keys() >= {"loss", "error_rate", "auc"}
+        scores_found = measure({"table": "classes", "seed": 0}, FakeLibrary)
+        assert (scores_found["task"], scores_found["features"]) == ("binary", 3)
+        assert scores_found.keys() >= {"loss", "error_rate", "auc"}
 
     def test_sglb_runs_from_the_command_line_and_failures_are_told(self, data, tmp_path):
         pytest.importorskip("matplotlib")
@@ -327,8 +335,8 @@ class TestWorker:
         from benchmarks.quality.runner import compute, parse
 
         options = parse(["--time-limit", "0.01"])
-        found = compute(Job("numbers", 0, "sglb"), options)
-        assert found == {"error": "no result within 0.01 s", "late": True}
+        scores_found = compute(Job("numbers", 0, "sglb"), options)
+        assert scores_found == {"error": "no result within 0.01 s", "late": True}
 
 
 class TestLibraries:
@@ -385,6 +393,6 @@ class TestLibraries:
         for table, limit in (("numbers", 1.0), ("classes", 0.69)):
             request = {"table": table, "seed": 0, "max_rounds": 60}
             with threadpool_limits(1):  # as the runner does by OMP_NUM_THREADS
-                found = measure(request, get_library(name))
-            assert found["loss"] < limit  # what a constant has
-            assert 1 <= found["rounds"] <= 60
+                scores_found = measure(request, get_library(name))
+            assert scores_found["loss"] < limit  # what a constant has
+            assert 1 <= scores_found["rounds"] <= 60

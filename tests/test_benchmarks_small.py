@@ -33,8 +33,8 @@ def test_sglb_is_measured_and_compared_by_hand_checked_numbers():
     from benchmarks.small import table_of
 
     losses = {"a": [[1.0, 3.0], [2.0, 2.0]], "b": [[1.1, 1.1], [1.0, 1.0]]}
-    found = {name: np.stack([np.array(v), np.ones((2, 2))], axis=2) for name, v in losses.items()}
-    text = "\n".join(table_of("Two", found, ["sglb", "catboost"], {"a": 0.5, "b": 20}))
+    result = {name: np.stack([np.array(v), np.ones((2, 2))], axis=2) for name, v in losses.items()}
+    text = "\n".join(table_of("Two", result, ["sglb", "catboost"], {"a": 0.5, "b": 20}))
     assert "| a | 50 % | 2 | 2 | +0.0 ± 50.0 % | 1, 1 |" in text
     assert "| b | 20 | 1.1 | 1 | +10.0 ± 0.0 % | 1, 1 |" in text
     assert "mean +5.00 %, median +5.00 %, better on 0 of 2" in text

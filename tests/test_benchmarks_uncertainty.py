@@ -25,15 +25,15 @@ def test_scores_are_in_the_unit_of_y():
     from sglb.distributions import Normal
 
     z = np.array([0.0, 1.0, -3.0, 0.5])
-    found = scores(Forecast.of(Normal(np.zeros(4), np.ones(4)), 2.0), z, 10.0)
+    result = scores(Forecast.of(Normal(np.zeros(4), np.ones(4)), 2.0), z, 10.0)
     expected = Normal(np.zeros(4), np.full(4, 10.0))
-    assert found["nll"] == pytest.approx(-expected.logpdf(10.0 * z).mean())
-    assert found["crps"] == pytest.approx(expected.crps(10.0 * z).mean())
-    assert found["rmse"] == pytest.approx(10.0 * np.sqrt(10.25 / 4.0))
-    assert found["coverage"] == 0.75
-    assert found["width"] == pytest.approx(2.0 * 16.4485, rel=1e-4)
+    assert result["nll"] == pytest.approx(-expected.logpdf(10.0 * z).mean())
+    assert result["crps"] == pytest.approx(expected.crps(10.0 * z).mean())
+    assert result["rmse"] == pytest.approx(10.0 * np.sqrt(10.25 / 4.0))
+    assert result["coverage"] == 0.75
+    assert result["width"] == pytest.approx(2.0 * 16.4485, rel=1e-4)
     # One row of four is 30 - 16.4 outside, and counts 2 / .1 times.
-    assert found["interval_score"] == pytest.approx(found["width"] + 20.0 * 13.5515 / 4, rel=1e-4)
+    assert result["interval_score"] == pytest.approx(result["width"] + 20.0 * 13.5515 / 4, rel=1e-4)
 
 
 def test_a_tiny_table_runs_through_regression_and_report(tmp_path):
@@ -68,8 +68,8 @@ def test_a_peer_with_fewer_splits_is_compared_on_those_it_has():
 
     results = Results()
     shape = {"rows": 90, "test_rows": 10}
-    found = {"sglb": (1.0, 2.0, 6.0), "ngboost": (2.5, 3.5, 7.5), "catboost": (2.0, 3.2)}
-    for name, values in found.items():
+    result = {"sglb": (1.0, 2.0, 6.0), "ngboost": (2.5, 3.5, 7.5), "catboost": (2.0, 3.2)}
+    for name, values in result.items():
         for split, value in enumerate(values):
             results.add(Job("regression", "uci_boston", split, name), shape | {"nll": value})
     assert report.best_peer(results, "uci_boston", "nll") == "catboost"  # 1.1 behind, not 1.5
@@ -86,8 +86,8 @@ def test_goals_name_the_variants_that_reach_them():
     from benchmarks.uncertainty.results import Job, Results
 
     results = Results()
-    found = {"sglb": 2.4, "sglb, normal": 2.42, "sglb, 5 chains": 2.2}  # 2.30; published 2.43
-    for name, value in found.items():
+    result = {"sglb": 2.4, "sglb, normal": 2.42, "sglb, 5 chains": 2.2}  # 2.30; published 2.43
+    for name, value in result.items():
         results.add(Job("regression", "uci_boston", 0, name), {"nll": value})
     assert report.goals(results)[-1] == (
         "| uci_boston | 2.30 | 2.400 | 2.420 | 2.200 | 2.43 NGBoost | sglb, 5 chains only | yes |"
@@ -126,9 +126,9 @@ def test_classes_known_functions_and_times_have_their_tables():
     assert "| adult |" in "\n".join(tables.classes(results))
     plans = (("laplace", "auto"), ("laplace", 1.0))
     for task, n_plans in (("regression", 1), ("classes", 2)):
-        found = known.measure(task, 200, 0, 1, plans, 10, **FAST)
-        assert len(found) == n_plans
-        for plan, numbers in found.items():
+        result = known.measure(task, 200, 0, 1, plans, 10, **FAST)
+        assert len(result) == n_plans
+        for plan, numbers in result.items():
             results.add(Job("known", f"{task} 200", 0, plan), numbers)
     assert "as laplace 0.3" in "\n".join(tables.known(results))
     results.add(Job("times", "200", 0, "uncertainty"), times.uncertainty(200, 0, 1, **FAST))

@@ -130,11 +130,11 @@ class Case:
         )
 
 
-def assert_same_chain(found, expected):
-    assert len(found) == len(expected)
+def assert_same_chain(result, expected):
+    assert len(result) == len(expected)
     for name, array in expected.arrays().items():
-        assert np.array_equal(found.arrays()[name], array), name
-        assert found.arrays()[name].tobytes() == array.tobytes(), name
+        assert np.array_equal(result.arrays()[name], array), name
+        assert result.arrays()[name].tobytes() == array.tobytes(), name
 
 
 @both_gradients
@@ -148,12 +148,12 @@ def test_every_step_is_the_step_of_the_twin(sampler, n_outputs, weighted, method
     trace = case.run(4, callbacks=[recorder])
     for step in range(4):
         structure, values, gains, raw = case.twin_step(recorder.raws[step], step)
-        found = trace.structure(step)
-        for ours, theirs in zip(found, structure, strict=True):
+        result = trace.structure(step)
+        for ours, theirs in zip(result, structure, strict=True):
             assert np.array_equal(ours, theirs)
         mine = trace.arrays()["gains"][step, : len(gains)]
         np.testing.assert_allclose(mine, gains, rtol=1e-9, atol=1e-9)
-        mine = trace.values[step, : found.n_leaves]
+        mine = trace.values[step, : result.n_leaves]
         np.testing.assert_allclose(mine, values, rtol=1e-11, atol=1e-12)
         np.testing.assert_allclose(recorder.raws[step + 1], raw, rtol=1e-11, atol=1e-12)
         assert trace.C[step] == sampler.move(step).transition.C
@@ -375,11 +375,11 @@ def test_structure_noise_is_that_of_the_rows_whatever_the_number_of_copies():
     )
     move = Move(0.1, 1.5)
     for step in (0, 4, 8):  # the first copy, whose rows have the numbers of the single ones
-        found = [
+        result = [
             grow(GreedySearch(3), rows, np.tile(gradient, rows.n_copies), move, 1, step)
             for rows in (single, copies)
         ]
-        assert all(np.array_equal(a, b) for a, b in zip(*found, strict=True))
+        assert all(np.array_equal(a, b) for a, b in zip(*result, strict=True))
 
 
 def make_chain(case, seed, *, state=None, keep_trees=True):

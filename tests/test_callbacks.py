@@ -128,8 +128,8 @@ def test_a_callback_sees_the_scores_of_each_step():
     )
     for name in ("validation_0", "validation_1"):
         for metric in ("mae", "rmse"):
-            told = [scores[name][metric] for scores in seen.scores]
-            assert told == model.evals_result_[name][metric]
+            message = [scores[name][metric] for scores in seen.scores]
+            assert message == model.evals_result_[name][metric]
     assert [info.watched_score for info in seen.infos] == model.evals_result_["validation_1"]["mae"]
     assert seen.started.scores == {}
     assert seen.started.watched_score is None

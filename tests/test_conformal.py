@@ -261,9 +261,6 @@ def test_no_new_rows_are_no_intervals():
         (lambda: ConformalResiduals([1.0], [0.0, 0.0]), r"mean must have shape \(1,\), not \(2,\)"),
         (lambda: ConformalResiduals([1.0], [0.0], [0.0]), "scale must be positive; row 0"),
         (lambda: ConformalResiduals([1.0], [0.0], weight=[-1.0]), "weight must be finite and at"),
-            lambda: ConformalResiduals([1.0], [0.0], weight=[-1.0]),
-            "weight must be finite and at least 0",
-        ),
         (lambda: ConformalResiduals([1.0], [0.0]).interval([0.0], coverage=1.0), "coverage"),
         (
             lambda: ConformalResiduals([1.0], [0.0]).interval([0.0], weight=[1.0]),

@@ -37,7 +37,7 @@ def described(annotation):
 
 def bound_signatures(function):
     """What nanobind bound, in the stub's words: [(argument, type)], result of each overload."""
-    found = []
+    result = []
     for text, _, defaults in function.__nb_signature__:
         assert defaults is None
         text = text.replace("numpy.ndarray", "ndarray").replace("def (", "def getter(")
@@ -50,8 +50,8 @@ def bound_signatures(function):
         )
         node = ast.parse(text + ": ...").body[0]
         arguments = [(a.arg, a.annotation and ast.unparse(a.annotation)) for a in node.args.args]
-        found.append((arguments, ast.unparse(node.returns)))
-    return found
+        result.append((arguments, ast.unparse(node.returns)))
+    return result
 
 
 def spelled_signature(node):
@@ -100,11 +100,11 @@ def test_methods_of_the_stub_are_those_of_the_module(name):
     for node in CLASSES[name].body:
         if isinstance(node, ast.FunctionDef) and not is_setter(node):
             methods.setdefault(node.name, []).append(spelled_signature(node))
-    found = getattr(_core, name)
-    public = {key for key in vars(found) if not key.startswith("_")}
+    result = getattr(_core, name)
+    public = {key for key in vars(result) if not key.startswith("_")}
     assert methods.keys() - {"__iter__"} == public | {"__init__"}
     for method in methods.keys() - {"__iter__"}:
-        bound = getattr(found, method)
+        bound = getattr(result, method)
         if isinstance(bound, property):
             bound = bound.fget
         assert methods[method] == bound_signatures(bound)

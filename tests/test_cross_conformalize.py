@@ -122,12 +122,12 @@ def test_frames_with_categorical_columns_are_divided_into_folds(make):
     columns, y = town_rows()
     model = SGLBRegressor(**FAST)
     predictor = model.cross_conformalize(make(columns), pd.Series(y))
-    found = predictor.predict_interval(make(columns))
-    assert found.mean_width < 2.0
+    result = predictor.predict_interval(make(columns))
+    assert result.mean_width < 2.0
     array = np.column_stack([columns["town"].astype(object), columns["size"].astype(object)])
     for rows in (array, array.tolist()):
         same = model.cross_conformalize(rows, y).predict_interval(array)
-        np.testing.assert_allclose(same.bounds, found.bounds)
+        np.testing.assert_allclose(same.bounds, result.bounds)
 
 
 def test_weights_count_in_the_fits_and_rows_of_weight_zero_are_not_there():

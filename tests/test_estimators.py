@@ -307,10 +307,10 @@ class UsersLogistic:
 
 def test_a_users_loss_walks_the_same_path_as_the_built_in_one():
     X, y = CANCER
-    own = SGLBClassifier(**FAST, loss=UsersLogistic(), sampler="plain").fit(X, y)
+    user_model = SGLBClassifier(**FAST, loss=UsersLogistic(), sampler="plain").fit(X, y)
     built_in = SGLBClassifier(**FAST, sampler="plain").fit(X, y)
-    assert own.leaf_method_ == "newton"
-    difference = np.abs(own.predict_proba(X) - built_in.predict_proba(X))
+    assert user_model.leaf_method_ == "newton"
+    difference = np.abs(user_model.predict_proba(X) - built_in.predict_proba(X))
     assert np.median(difference) < 1e-3
 
 
@@ -414,8 +414,8 @@ def test_a_row_predictor_gives_what_the_estimator_gives_row_by_row():
         model.fit(X, target)
         answer = getattr(model, "predict_proba", model.predict)
         predict_row = model.row_predictor()
-        found = np.stack([predict_row(row) for row in X])
-        np.testing.assert_array_equal(found, answer(X))
+        result = np.stack([predict_row(row) for row in X])
+        np.testing.assert_array_equal(result, answer(X))
 
 
 @pytest.mark.parametrize(

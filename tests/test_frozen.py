@@ -129,9 +129,9 @@ def test_the_leaves_of_deep_trees_are_those_of_the_definition(depth):
     rng = np.random.default_rng(depth)
     structure = Structure(*make_splits(rng, [7, 7, 7], depth))
     columns = rng.integers(0, 7, (3, 1300)).astype(np.uint8)
-    found = np.empty((2, 1300), dtype=np.int32)
-    _core.tree_leaves(columns, [structure, structure], 0, found, 1)
-    assert (found == leaf_of(structure, columns)).all()
+    result = np.empty((2, 1300), dtype=np.int32)
+    _core.tree_leaves(columns, [structure, structure], 0, result, 1)
+    assert (result == leaf_of(structure, columns)).all()
 
 
 def test_arguments_that_make_no_sense_are_rejected():

@@ -106,19 +106,19 @@ def test_sums_of_queries_do_not_depend_on_the_order_of_the_rows(rows, random):
         groups, values = (np.array(column) for column in zip(*rows, strict=True))
         return Queries.of(groups).sums(values)
 
-    found = sums(rows)
+    result = sums(rows)
     shuffled = list(rows)
     random.shuffle(shuffled)
-    assert found.tobytes() == sums(shuffled).tobytes()
-    for group, total in zip(sorted({group for group, _ in rows}), found, strict=True):
+    assert result.tobytes() == sums(shuffled).tobytes()
+    for group, total in zip(sorted({group for group, _ in rows}), result, strict=True):
         values = [value for other, value in rows if other == group]
         assert abs(total - np.sum(values)) <= 1e-13 * np.sum(np.abs(values))
 
 
 def test_a_sum_with_a_value_that_is_not_finite_is_nan_in_its_query_alone():
-    found = Queries.of(np.array([0, 0, 1])).sums(np.array([1.0, np.inf, 2.0]))
-    assert np.isnan(found[0])
-    assert found[1] == 2.0
+    result = Queries.of(np.array([0, 0, 1])).sums(np.array([1.0, np.inf, 2.0]))
+    assert np.isnan(result[0])
+    assert result[1] == 2.0
 
 
 # --- targets and folds in groups ---

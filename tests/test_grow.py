@@ -52,14 +52,14 @@ def test_growing_equals_its_twin(
     hessian = rng.uniform(size=gradient.shape) if newton else None
     weight = make_weight(rng, n_rows, weighting) if weighting else None
     growth = reference.Growth(3, l2, structure_rows, strength, n_copies, structure_outputs)
-    found = Search(3).grow(
+    result = Search(3).grow(
         columns, n_codes, kinds, (gradient, hessian), weight, sigma, growth, *where
     )
     bounds = bounds_of(gradient, hessian)
     expected = reference.grow(
         columns, n_codes, kinds, gradient, hessian, weight, bounds, sigma, growth, *where
     )
-    assert_same(found, expected)
+    assert_same(result, expected)
 
 
 @pytest.mark.parametrize("structure_rows", [1000, 3000, 5999])
@@ -74,14 +74,14 @@ def test_growing_on_a_sample_of_many_rows_equals_its_twin(structure_rows, n_outp
     growth = reference.Growth(4, 1.0, structure_rows, 0.5, 1, 2)
     for n_threads in THREADS:
         for step in range(5):
-            found = Search(4, n_threads).grow(
+            result = Search(4, n_threads).grow(
                 columns, n_codes, kinds, (gradient, hessian), None, 0.3, growth, 1, step
             )
             bounds = bounds_of(gradient, hessian)
             expected = reference.grow(
                 columns, n_codes, kinds, gradient, hessian, None, bounds, 0.3, growth, 1, step
             )
-            assert_same(found, expected)
+            assert_same(result, expected)
 
 
 def test_newton_scores_prefer_flat_rows():
@@ -107,11 +107,11 @@ def test_newton_scores_prefer_flat_rows():
 def test_a_feature_of_levels_is_split_by_one_level_against_the_rest():
     columns = np.array([[1, 2, 3, 1, 2, 3]], dtype=np.uint8)
     packed = (np.array([[-3, 6, -3, -3, 6, -3]]) << 32) + 1
-    found = Search(1).search(columns, [4], [reference.LEVELS], packed)
-    assert (found.lows[0], found.highs[0]) == (2, 2)
+    result = Search(1).search(columns, [4], [reference.LEVELS], packed)
+    assert (result.lows[0], result.highs[0]) == (2, 2)
     last = (np.array([[-3, -3, 6, -3, -3, 6]]) << 32) + 1
-    found = Search(1).search(columns, [4], [reference.LEVELS], last)
-    assert (found.lows[0], found.highs[0]) == (3, 3)
+    result = Search(1).search(columns, [4], [reference.LEVELS], last)
+    assert (result.lows[0], result.highs[0]) == (3, 3)
 
 
 @pytest.mark.parametrize("structure_outputs", [None, 1])
@@ -137,8 +137,8 @@ def test_the_structure_does_not_depend_on_the_scale_of_the_gradient(factor, stru
     growth = reference.Growth(4, random_strength=1.0, structure_outputs=structure_outputs)
     problem = columns, [9, 5, 5], has_missing
     expected = Search(4).grow(*problem, gradient, None, 1.5, growth)
-    found = Search(4).grow(*problem, factor * gradient, None, factor * 1.5, growth)
-    assert_same(found, expected)
+    result = Search(4).grow(*problem, factor * gradient, None, factor * 1.5, growth)
+    assert_same(result, expected)
 
 
 def test_rows_without_weight_do_not_matter():
@@ -150,8 +150,8 @@ def test_rows_without_weight_do_not_matter():
     expected = Search(3).grow(columns, [9, 5], has_missing, gradient, weight, 1.0, growth)
     columns[:, weight == 0] = 0
     gradient[:, weight == 0] = reference.largest(gradient)
-    found = Search(3).grow(columns, [9, 5], has_missing, gradient, weight, 1.0, growth)
-    assert_same(found, expected)
+    result = Search(3).grow(columns, [9, 5], has_missing, gradient, weight, 1.0, growth)
+    assert_same(result, expected)
 
 
 @pytest.mark.parametrize("size", [1e-310, 1e-200, 1e200, 1e308])
@@ -159,12 +159,12 @@ def test_gradients_of_any_size_give_a_structure(size):
     rng = np.random.default_rng(2)
     columns, has_missing = make_codes(rng, 100, [5, 5])
     gradient = np.where(columns[:1] > 2, size, -size)
-    found = Search(1).grow(
+    result = Search(1).grow(
         columns, [5, 5], has_missing, gradient, None, 0.0, reference.Growth(max_depth=1)
     )
-    assert len(found.features) == 1
+    assert len(result.features) == 1
     if 1e-300 < size < 1e300:
-        assert (found.features[0], found.highs[0]) == (0, 2)
+        assert (result.features[0], result.highs[0]) == (0, 2)
 
 
 @pytest.mark.parametrize("size", [5e-324, 1e-310, 1e-200, 1e200, 1e308])
@@ -175,11 +175,11 @@ def test_equal_weights_of_any_size_are_as_good_as_none(size):
     problem = columns, [5, 9], has_missing, gradient
     growth = reference.Growth(max_depth=2)
     plain = Search(2).grow(*problem, None, 0.0, growth)
-    found = Search(2).grow(*problem, np.full(100, size), 0.0, growth)
-    assert len(found.features) == 2
+    result = Search(2).grow(*problem, np.full(100, size), 0.0, growth)
+    assert len(result.features) == 2
     if 1e-300 < size < 1e300:
-        assert found.features.tolist() == plain.features.tolist()
-        assert found.highs.tolist() == plain.highs.tolist()
+        assert result.features.tolist() == plain.features.tolist()
+        assert result.highs.tolist() == plain.highs.tolist()
 
 
 # Refusals.

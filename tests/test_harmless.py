@@ -70,10 +70,10 @@ def test_the_choice_is_the_largest_of_its_cost(seed, width):
     chosen = largest_harmless(
         LOGISTIC, raw[None], np.zeros((1, N_ROWS)), lambda variance: np.sqrt(variance) * noise
     )
-    place = PRIOR_VARIANCES.index(chosen)
-    assert 0 < place < len(PRIOR_VARIANCES) - 1
+    position = PRIOR_VARIANCES.index(chosen)
+    assert 0 < position < len(PRIOR_VARIANCES) - 1
     assert exact_share(raw, chosen) < 1.1 * LARGEST_COST
-    assert exact_share(raw, PRIOR_VARIANCES[place - 1]) > 0.9 * LARGEST_COST
+    assert exact_share(raw, PRIOR_VARIANCES[position - 1]) > 0.9 * LARGEST_COST
 
 
 def test_wider_draws_at_new_rows_make_the_choice_smaller():
@@ -117,5 +117,5 @@ def test_the_curvature_of_a_row_is_the_diagonal_of_its_weighted_hessian(n_classe
     target = Target.of(rng.integers(0, n_classes, 9), weight, classes=range(n_classes))
     p = expit(raw) if n_classes == 2 else softmax(raw, axis=0)
     rows = np.array([1, 4, 8])
-    found = QuadraticEnergy.at(loss, target, raw).row_curvature(rows)
-    np.testing.assert_allclose(found, (weight * p * (1.0 - p))[:, rows])
+    result = QuadraticEnergy.at(loss, target, raw).row_curvature(rows)
+    np.testing.assert_allclose(result, (weight * p * (1.0 - p))[:, rows])

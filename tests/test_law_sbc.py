@@ -27,8 +27,8 @@ def least_p_value(name, n_replications):
     from benchmarks.uncertainty import sbc
 
     assert tuple(sbc.CASES) == CASES
-    found = sbc.p_values(sbc.CASES[name], n_replications)
-    return len(found) * min(found.values())
+    result = sbc.p_values(sbc.CASES[name], n_replications)
+    return len(result) * min(result.values())
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -112,15 +112,15 @@ def test_paths_and_values_equal_their_twin(
 
 @pytest.mark.parametrize("depth", [3, 9])
 def test_paths_do_not_depend_on_threads(depth):
-    found = []
+    result = []
     for n_threads in (1, 2, 3, 8, 12):
         kernels = Kernels(np.random.default_rng(0), 20_000, depth, 2, weighted=True)
         path = reference_leaves.start_path(kernels.n_leaves, 2)
         ahead = [kernels.approach(*kernels.slopes(), 1.0, path, n_threads) for _ in range(3)]
         values = kernels.fit(*kernels.slopes(), 1.0, 5.0, (1, 2), path, n_threads)
-        found.append([path, values, *(part for parts in ahead for part in parts)])
-    for other in found[1:]:
-        assert all(np.array_equal(a, b) for a, b in zip(found[0], other, strict=True))
+        result.append([path, values, *(part for parts in ahead for part in parts)])
+    for other in result[1:]:
+        assert all(np.array_equal(a, b) for a, b in zip(result[0], other, strict=True))
 
 
 def test_kernels_refuse_what_does_not_fit():
@@ -234,16 +234,16 @@ def test_a_step_on_part_of_the_rows_is_one_on_those_alone(every, weighted, step,
 def test_part_of_the_rows_estimates_gains(weighted):
     n_rows, every, step, depth = 40_300, 3, 5, 4
     kernels = LossKernels(np.random.default_rng(0), n_rows, depth, weighted=weighted)
-    path, found = reference_leaves.start_path(kernels.n_leaves, 1), np.full(depth, np.nan)
+    path, result = reference_leaves.start_path(kernels.n_leaves, 1), np.full(depth, np.nan)
     gradient, _ = kernels.at(path)
-    kernels.look(path, step=step, every=every, gains=found)
+    kernels.look(path, step=step, every=every, gains=result)
     part = reference_leaves.part_of_rows(n_rows, every, step)
     weight = kernels.weight[part] if weighted else None
     share = part.mean()
     expected = reference_leaves.gains(
         kernels.leaf[part], depth, gradient[:, part], weight, 1.5 * share
     )
-    np.testing.assert_allclose(found, expected / share, rtol=1e-9)
+    np.testing.assert_allclose(result, expected / share, rtol=1e-9)
 
 
 def test_part_of_the_rows_is_for_losses_alone():

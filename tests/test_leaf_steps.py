@@ -234,10 +234,10 @@ def test_noise_is_that_of_one_step(n_rows, monkeypatch):
     noisy = [case.one_tree(3, Move(1.0, sigma), seed=s, rule=rule)[0] for s in range(n_draws)]
     # p is 1/2 before the first step; a leaf without rows has no noise.
     expected = sigma / np.sqrt(0.25 * np.bincount(leaf) + 1.0)[np.unique(leaf)]
-    found = np.std(noisy, axis=0)[np.unique(leaf)]
+    result = np.std(noisy, axis=0)[np.unique(leaf)]
     # The standard deviation of n normals is off by sigma / sqrt(2 n); 5 of these in one of 8
     # leaves: 5e-6. By the curvature of the end it would be about twice as large.
-    assert (np.abs(found / expected - 1) < 5 / math.sqrt(2 * n_draws)).all()
+    assert (np.abs(result / expected - 1) < 5 / math.sqrt(2 * n_draws)).all()
     drift = (np.mean(noisy, axis=0) - quiet)[np.unique(leaf)]
     assert (np.abs(drift) < 5 * expected / math.sqrt(n_draws)).all()
 
@@ -268,8 +268,8 @@ def test_gains_are_those_of_the_first_step(n_rows, monkeypatch):
     monkeypatch.setattr(leaves, "PART_ROWS", 10_000)
     # A gain is n/4 times the square of a mean of n numbers of size 1/2, so 10,000 rows tell one of
     # 1,304 of 50,000 with a standard deviation of 2 sqrt(1,304 * 5 / 4), .04 of all gains.
-    found = case.run(3).arrays()["gains"]
-    np.testing.assert_allclose(found, first, atol=0.2 * first.sum())
+    result = case.run(3).arrays()["gains"]
+    np.testing.assert_allclose(result, first, atol=0.2 * first.sum())
 
 
 @pytest.mark.parametrize(
@@ -330,12 +330,12 @@ def test_a_loss_in_python_takes_the_same_steps():
         hessian = staticmethod(lambda y, raw: expit(raw) * expit(-raw))
 
     X, y = table()
-    own, built_in = (
+    user_model, built_in = (
         SGLBClassifier(**SMALL, sampler="plain", init="zero", leaf_steps=3, loss=loss).fit(X, y)
         for loss in (Mine(), "logistic")
     )
     np.testing.assert_allclose(
-        own.decision_function(X), built_in.decision_function(X), rtol=1e-6, atol=1e-6
+        user_model.decision_function(X), built_in.decision_function(X), rtol=1e-6, atol=1e-6
     )
 
 

@@ -124,8 +124,8 @@ def test_leaf_indices_do_not_depend_on_threads(n_rows):
     columns, _ = make_codes(rng, n_rows, N_CODES)
     splits = make_splits(rng, N_CODES, 9)
     for n_threads in THREADS:
-        found = leaf_indices(columns, splits, n_threads)
-        assert np.array_equal(found, reference_leaves.leaf_indices(columns, *splits))
+        result = leaf_indices(columns, splits, n_threads)
+        assert np.array_equal(result, reference_leaves.leaf_indices(columns, *splits))
 
 
 def test_codes_of_an_interval_go_left_and_the_first_split_is_the_lowest_bit():
@@ -154,9 +154,9 @@ def test_leaf_values_and_the_step_equal_their_twin(
     rng, n_rows, depth, n_outputs, weighted, newton, sigma, shrink, l2, where
 ):
     leaves = Leaves(rng, n_rows, depth, n_outputs, weighted=weighted, newton=newton)
-    found = leaves.fit(0.3, sigma, shrink, l2, *where)
+    result = leaves.fit(0.3, sigma, shrink, l2, *where)
     expected = leaves.expected(0.3, sigma, shrink, l2, *where)
-    for ours, theirs in zip(found, expected, strict=True):
+    for ours, theirs in zip(result, expected, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12)
 
 
@@ -189,9 +189,9 @@ def test_leaf_values_and_the_step_do_not_depend_on_threads(n_rows, depth, newton
         expected[0], leaves.expected(0.3, 1.0, 0.9, 0.0, 1, 2)[0], rtol=1e-12, atol=1e-12
     )
     for n_threads in THREADS:
-        found = leaves.fit(0.3, 1.0, 0.9, n_threads=n_threads)
-        assert np.array_equal(found[0], expected[0])
-        assert np.array_equal(found[1], expected[1])
+        result = leaves.fit(0.3, 1.0, 0.9, n_threads=n_threads)
+        assert np.array_equal(result[0], expected[0])
+        assert np.array_equal(result[1], expected[1])
 
 
 @given(generators, sizes, st.integers(0, 16), st.integers(1, 3), st.sampled_from([1.0, 0.7]))
@@ -352,10 +352,10 @@ def test_arrays_of_another_type_or_order_are_refused_not_copied():
         4: [leaves.offset.astype(np.float32), leaves.offset.tolist()],
         5: [raw.astype(np.float32), np.asfortranarray(raw), raw[..., ::-1], math.pi],
     }
-    for place, replacements in wrong.items():
+    for position, replacements in wrong.items():
         for replacement in replacements:
             before = raw.copy()
-            changed = [*arguments[:place], replacement, *arguments[place + 1 :]]
+            changed = [*arguments[:position], replacement, *arguments[position + 1 :]]
             with pytest.raises(TypeError, match="incompatible function arguments"):
                 _core.add_tree(*changed)
             assert np.array_equal(raw, before)

@@ -77,8 +77,8 @@ def test_a_gradient_with_the_wrong_sign_is_rejected_before_training_with_a_row_n
     ],
     ids=["factor", "another function", "divided by the rows"],
 )
-def test_other_wrong_gradients_are_rejected_too(gradient, told):
-    with pytest.raises(WrongGradient, match=told):
+def test_other_wrong_gradients_are_rejected_too(gradient, message):
+    with pytest.raises(WrongGradient, match=message):
         SGLBRegressor(**FAST, loss=changed(Squared, gradient=gradient)).fit(X, Y)
 
 

@@ -97,18 +97,23 @@ def ndcg_at_3(relevances):
 @pytest.mark.parametrize(("sigma", "mu"), [(1.0, 0.0), (0.3, 1.0)])
 def test_a_metric_of_the_users_own_has_the_gradient_of_the_kernel(sigma, mu):
     native = StochasticRank("ndcg", 3, sigma=sigma, mu=mu, unit=1.0)
-    own = OwnMetric(ndcg_at_3, sigma, mu, unit=1.0)
+    user_metric = OwnMetric(ndcg_at_3, sigma, mu, unit=1.0)
     for draws in (_core.Draws(1, 2), _core.Draws(3, 4)):
-        wanted, found = (slopes(loss, TARGET, RAW, draws)[0] for loss in (native, own))
-        np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(own.losses(TARGET, RAW), native.losses(TARGET, RAW), rtol=1e-12)
+        wanted, result = (slopes(loss, TARGET, RAW, draws)[0] for loss in (native, user_metric))
+        np.testing.assert_allclose(result, wanted, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(
+        user_metric.losses(TARGET, RAW), native.losses(TARGET, RAW), rtol=1e-12
+    )
 
 
 def test_the_curvature_of_a_users_metric_is_near_that_of_the_kernel():
     """8 samples against 64: the means over 60 rows agree within a tenth."""
-    native, own = StochasticRank("ndcg", 3).adapt(TARGET), OwnMetric(ndcg_at_3).adapt(TARGET)
-    assert own.unit == pytest.approx(native.unit, rel=0.1)
-    assert slopes(own, TARGET, RAW)[1].mean() == pytest.approx(1.0)
+    native, user_metric = (
+        StochasticRank("ndcg", 3).adapt(TARGET),
+        OwnMetric(ndcg_at_3).adapt(TARGET),
+    )
+    assert user_metric.unit == pytest.approx(native.unit, rel=0.1)
+    assert slopes(user_metric, TARGET, RAW)[1].mean() == pytest.approx(1.0)
 
 
 def test_a_ranker_learns_by_a_users_metric_which_no_file_contains(tmp_path):

@@ -110,8 +110,8 @@ def test_a_function_may_say_that_greater_is_better():
 
 
 def test_a_metric_object_passes_through():
-    own = Metric("own", True, lambda target, raw, loss: 1.0)
-    assert get_metric(own, "regression") is own
+    user_metric = Metric("own", True, lambda target, raw, loss: 1.0)
+    assert get_metric(user_metric, "regression") is user_metric
 
 
 @pytest.mark.parametrize("wrong", ["gini", 3, None])

@@ -33,8 +33,8 @@ def normals(seed, step, role, output, first, n, n_threads=1):
 def test_words_are_the_known_answers_of_philox(counter, key, answer):
     c, k, expected = ([int(word, 16) for word in text.split()] for text in (counter, key, answer))
     assert reference_noise.philox(c, k) == tuple(expected)
-    found = words(k[0] | k[1] << 32, c[2], c[3] & 255, c[3] >> 8, c[0] | c[1] << 32, 1)
-    assert found[0].tolist() == expected
+    result = words(k[0] | k[1] << 32, c[2], c[3] & 255, c[3] >> 8, c[0] | c[1] << 32, 1)
+    assert result[0].tolist() == expected
 
 
 @given(st.lists(st.integers(0, 2**64 - 1), min_size=6, max_size=6))
@@ -57,8 +57,8 @@ def test_words_equal_their_twin(seed, step, role, output, first, n):
 @given(seeds, steps, roles, outputs, firsts, sizes)
 def test_normals_equal_their_twin(seed, step, role, output, first, n):
     expected = reference_noise.normals(seed, step, role, output, first, n)
-    found = normals(seed, step, role, output, first, n)
-    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+    result = normals(seed, step, role, output, first, n)
+    np.testing.assert_allclose(result, expected, rtol=1e-12, atol=1e-12)
 
 
 @given(seeds, st.integers(0, 300), st.integers(0, 300))
@@ -98,10 +98,10 @@ def test_the_logarithm_of_the_twin_is_a_logarithm(x):
 @given(seeds, steps, sizes, st.integers(1, 3), st.sampled_from([0.001, 0.1, 0.5, 1.0]), generators)
 def test_subsample_equals_its_twin(seed, step, n, n_outputs, rate, rng):
     gradient, hessian = rng.normal(size=(2, n_outputs, n))
-    found, curvature = np.empty_like(gradient), np.empty_like(gradient)
+    result, curvature = np.empty_like(gradient), np.empty_like(gradient)
     slopes = _core.Slopes(gradient, hessian)
-    _core.testing.evaluate(slopes, rate, _core.Draws(seed, step), found, curvature)
-    assert np.array_equal(found, reference_noise.subsample(gradient, rate, seed, step))
+    _core.testing.evaluate(slopes, rate, _core.Draws(seed, step), result, curvature)
+    assert np.array_equal(result, reference_noise.subsample(gradient, rate, seed, step))
     assert np.array_equal(curvature, hessian)
 
 

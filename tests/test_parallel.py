@@ -123,18 +123,18 @@ def test_the_process_ends_while_workers_sleep():
 def test_several_python_threads_may_fit_at_once():
     _, bins, training_set = make_problem(np.random.default_rng(0), 20_000)
     expected = fit(training_set, bins, 1).values
-    found = {}
+    result = {}
 
     def work(number):
-        found[number] = [fit(training_set, bins, 1 + number % 3).values for _ in range(3)]
+        result[number] = [fit(training_set, bins, 1 + number % 3).values for _ in range(3)]
 
     threads = [threading.Thread(target=work, args=(i,), daemon=True) for i in range(6)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(PATIENCE)
-    assert len(found) == 6
-    for values in found.values():
+    assert len(result) == 6
+    for values in result.values():
         assert all(np.array_equal(value, expected) for value in values)
 
 
@@ -279,7 +279,7 @@ def test_available_threads_honour_what_changes_between_calls_and_in_a_forked_chi
 
 @pytest.mark.parametrize("n_threads", [-5, 0, 10**6])
 def test_any_number_of_threads_is_only_a_wish(n_threads):
-    expected, found = np.empty((2, 20_000))
+    expected, result = np.empty((2, 20_000))
     _core.testing.normals(1, 2, 7, 0, 0, expected, 1)
-    _core.testing.normals(1, 2, 7, 0, 0, found, n_threads)
-    assert np.array_equal(found, expected)
+    _core.testing.normals(1, 2, 7, 0, 0, result, n_threads)
+    assert np.array_equal(result, expected)

@@ -106,9 +106,9 @@ def test_draws_are_around_a_model_of_scikit_learn(name):
     if "forest" in name and data is not NUMBERS:  # probabilities are half a vote from 0 and 1
         X, y = data
         post = sglb.posterior_of(model, X, y, n_draws=20, prior_variance=1e-9)
-        own = model.predict_proba(X)
-        np.testing.assert_allclose(post.mean(X), own, atol=len(model.classes_) / 40)
-        assert (post.mean(X).argmax(axis=1) == own.argmax(axis=1)).all()
+        of_model = model.predict_proba(X)
+        np.testing.assert_allclose(post.mean(X), of_model, atol=len(model.classes_) / 40)
+        assert (post.mean(X).argmax(axis=1) == of_model.argmax(axis=1)).all()
         return
     check(model, data)
 

@@ -83,8 +83,10 @@ def test_automatic_draws_predict_as_well_as_the_model(two):
     post = model.posterior(*TWO)
     assert post.plan.prior_variance in PRIOR_VARIANCES
     truth = np.arange(569), TWO[1]
-    own, mean = (-np.log(p[truth]).mean() for p in (model.predict_proba(TWO[0]), post.mean(TWO[0])))
-    assert mean < 1.02 * own
+    of_model, mean = (
+        -np.log(p[truth]).mean() for p in (model.predict_proba(TWO[0]), post.mean(TWO[0]))
+    )
+    assert mean < 1.02 * of_model
 
 
 @pytest.mark.parametrize("n_jobs", [1, 3])

@@ -30,15 +30,15 @@ def make_predictor(bins, trees, out, ends=None):
 
 
 def predict(x, bins, trees, out, n_threads=1):
-    found = np.full_like(out, np.nan)
-    _core.predict(make_predictor(bins, trees, out), x, found, n_threads)
-    return found
+    result = np.full_like(out, np.nan)
+    _core.predict(make_predictor(bins, trees, out), x, result, n_threads)
+    return result
 
 
 def twin(x, bins, trees, out, ends=None):
     states = states_of(trees, out, ends)
-    found = reference_leaves.predict(x, bins.thresholds, bins.n_thresholds, *trees, *states)
-    return found.reshape(len(found) * len(out), out.shape[1])
+    result = reference_leaves.predict(x, bins.thresholds, bins.n_thresholds, *trees, *states)
+    return result.reshape(len(result) * len(out), out.shape[1])
 
 
 def make_case(rng, n_rows, n_features, n_trees, max_depth, n_outputs, max_bins=16):
@@ -73,9 +73,9 @@ def test_states_equal_their_twin_bit_for_bit(rng, n_rows, max_depth, ends):
     trees[4][:] *= np.exp(5.0 * rng.normal(size=(60, 1, 2)))
     trees[4][20:40] = 0.0
     ends = sorted(ends)
-    found = np.full((2 * len(ends), n_rows), np.nan)
-    _core.predict(make_predictor(bins, trees, out, ends), x, found, 1)
-    assert np.array_equal(found, twin(x, bins, trees, out, ends))
+    result = np.full((2 * len(ends), n_rows), np.nan)
+    _core.predict(make_predictor(bins, trees, out, ends), x, result, 1)
+    assert np.array_equal(result, twin(x, bins, trees, out, ends))
 
 
 @pytest.mark.parametrize("max_depth", [3, 6, 7, 8, 9])
@@ -118,8 +118,8 @@ def test_sums_of_extreme_digits_are_exact(digits, depth, n_trees):
     x = np.random.default_rng(1).integers(0, 5, (130, 1)).astype(float)
     for sign in (1, -1):
         trees = constant_trees([sign * value for value in values], depth)
-        found = predict(x, bins, trees, np.zeros((1, 130)))
-        assert (found == sign * sum(values)).all()
+        result = predict(x, bins, trees, np.zeros((1, 130)))
+        assert (result == sign * sum(values)).all()
 
 
 @pytest.mark.parametrize("n_rows", [1, 100])
@@ -182,8 +182,8 @@ def test_values_never_seen_in_training_follow_the_thresholds():
         np.array([[[1.0], [2.0]], [[10.0], [20.0]]]),
     )
     x = np.array([[-np.inf], [1.5], [1.6], [np.inf], [np.nan]])
-    found = predict(x, bins, trees, np.zeros((1, 5)))
-    assert found.tolist() == [[11.0, 11.0, 22.0, 22.0, 21.0]]
+    result = predict(x, bins, trees, np.zeros((1, 5)))
+    assert result.tolist() == [[11.0, 11.0, 22.0, 22.0, 21.0]]
 
 
 def leaf_of_code(bins, feature=0):

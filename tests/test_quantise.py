@@ -80,17 +80,17 @@ def test_words_do_not_depend_on_threads(n, sigma):
     gradient, weight = rng.normal(size=(2, n)), make_weight(rng, n)
     expected, _ = quantise(gradient, weight, None, sigma)
     for n_threads in THREADS:
-        found, _ = quantise(gradient, weight, None, sigma, n_threads=n_threads)
-        assert np.array_equal(found, expected)
+        result, _ = quantise(gradient, weight, None, sigma, n_threads=n_threads)
+        assert np.array_equal(result, expected)
 
 
 def test_a_rows_word_does_not_depend_on_which_rows_are_with_it():
     gradient = np.random.default_rng(1).normal(size=(1, 40))
     whole, _ = quantise(gradient, None, None, 1.0)
-    some = np.array([3, 17, 39], dtype=np.uint32)
-    draw = reference.Draw(some, None, 1.0, 1.0, 1.0)
+    subset = np.array([3, 17, 39], dtype=np.uint32)
+    draw = reference.Draw(subset, None, 1.0, 1.0, 1.0)
     part, _ = quantise(gradient, None, draw, 1.0)  # the same scale: 2^20 steps either way
-    assert np.array_equal(part[0], whole[0, some])
+    assert np.array_equal(part[0], whole[0, subset])
 
 
 @pytest.mark.parametrize("n", [1, 1000, 2047, 2049, 100_000])

@@ -52,9 +52,9 @@ def trees(model):
 def test_a_ranker_learns_to_rank_queries_it_has_not_seen(loss):
     model = SGLBRanker(**FAST, loss=loss).fit(X, Y, GROUP)
     chance = ranking_score("ndcg", Y_TEST, np.zeros(len(Y_TEST)), GROUP_TEST)
-    found = model.score(X_TEST, Y_TEST, GROUP_TEST)
-    assert found > chance + 0.5 * (1.0 - chance)
-    assert found == ranking_score("ndcg", Y_TEST, model.predict(X_TEST), GROUP_TEST)
+    results = model.score(X_TEST, Y_TEST, GROUP_TEST)
+    assert results > chance + 0.5 * (1.0 - chance)
+    assert results == ranking_score("ndcg", Y_TEST, model.predict(X_TEST), GROUP_TEST)
     assert model.predict(X_TEST).shape == (len(X_TEST),)
 
 
@@ -69,13 +69,13 @@ def test_a_column_that_is_constant_within_queries_is_hardly_used():
 
 def test_rank_places_rows_in_their_queries():
     model = SGLBRanker(**FAST).fit(X, Y, GROUP)
-    score, place = model.predict(X_TEST), model.rank(X_TEST, GROUP_TEST)
+    score, position = model.predict(X_TEST), model.rank(X_TEST, GROUP_TEST)
     for query in np.unique(GROUP_TEST):
         rows = (query == GROUP_TEST).nonzero()[0]
         assert rows[np.argsort(-score[rows], kind="stable")].tolist() == (
-            rows[np.argsort(place[rows])].tolist()
+            rows[np.argsort(position[rows])].tolist()
         )
-        assert sorted(place[rows]) == list(range(1, len(rows) + 1))
+        assert sorted(position[rows]) == list(range(1, len(rows) + 1))
     assert model.rank(np.repeat(X_TEST[:1], 3, axis=0), qid=[0, 0, 1]).tolist() == [1, 2, 1]
 
 
@@ -191,17 +191,21 @@ def test_defaults_of_rankings():
         size = Size(n_rows, float(n_rows), curvature=0.5, spread=2.0, n_groups=n_groups)
         return resolve(SGLBRanker(**parameters).get_params(), losses.QuerySquared(), size)
 
-    found = settings(50_000, 50)
-    assert (found.search_length, found.n_steps, found.max_depth, found.max_bins) == (
+    results = settings(50_000, 50)
+    assert (results.search_length, results.n_steps, results.max_depth, results.max_bins) == (
         True,
         1000,
         6,
         254,
     )
-    assert found.temperature == pytest.approx(1e-3 * 0.5 * 2.0**2)
-    assert (found.learning_rate, found.shrink_rate, found.random_strength) == (0.05, 1e-3, 1.0)
-    assert found.leaves == LeafRule("newton", 1.5)
-    assert found.structure_rows == 25_000
+    assert results.temperature == pytest.approx(1e-3 * 0.5 * 2.0**2)
+    assert (results.learning_rate, results.shrink_rate, results.random_strength) == (
+        0.05,
+        1e-3,
+        1.0,
+    )
+    assert results.leaves == LeafRule("newton", 1.5)
+    assert results.structure_rows == 25_000
     large, few = settings(50_001, 51), settings(1000, 49)
     for fixed in (large, few):
         assert (fixed.search_length, fixed.n_steps, fixed.learning_rate) == (False, 450, 0.05)

@@ -88,18 +88,18 @@ def test_one_document_and_equal_relevances_have_no_gradient(loss):
 def test_the_order_of_the_rows_does_not_matter(loss):
     order = np.random.default_rng(1).permutation(N)
     gradient, hessian = slopes(loss, TARGET, RAW)
-    found = slopes(loss, TARGET.take(order), RAW[order])
-    assert found[0].tobytes() == gradient[order].tobytes()
-    assert found[1].tobytes() == hessian[order].tobytes()
+    result = slopes(loss, TARGET.take(order), RAW[order])
+    assert result[0].tobytes() == gradient[order].tobytes()
+    assert result[1].tobytes() == hessian[order].tobytes()
 
 
 def test_whole_weights_are_repeated_rows_of_a_query():
     count = np.random.default_rng(2).integers(1, 4, N)
     weighted = Target.of(Y, count.astype(float), groups=GROUPS)
     repeated = Target.of(np.repeat(Y, count), groups=np.repeat(GROUPS, count))
-    found = slopes(QuerySquared(), weighted, RAW)[0]
+    result = slopes(QuerySquared(), weighted, RAW)[0]
     wanted = slopes(QuerySquared(), repeated, np.repeat(RAW, count))[0]
-    np.testing.assert_allclose(np.repeat(found, count), wanted, atol=1e-14)
+    np.testing.assert_allclose(np.repeat(result, count), wanted, atol=1e-14)
 
 
 def test_query_squared_by_hand():

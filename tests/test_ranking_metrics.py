@@ -68,13 +68,13 @@ def test_ties_count_as_the_mean_over_all_their_orders(name, cutoff):
     rng = np.random.default_rng(0)
     y, score = rng.integers(0, 3, 30).astype(float), rng.integers(0, 3, 30).astype(float)
     groups = np.arange(30) % 6
-    found = by_query(name, Target.of(y, groups=groups), score, cutoff)
+    result = by_query(name, Target.of(y, groups=groups), score, cutoff)
     for query in range(6):
         rows = np.flatnonzero(groups == query)
         orders = [rows[list(order)] for order in permutations(range(len(rows)))]
         falling = [order for order in orders if (np.diff(score[order]) <= 0).all()]
         wanted = np.mean([in_order(name, y[order], cutoff, y.max()) for order in falling])
-        assert found[query] == pytest.approx(wanted)
+        assert result[query] == pytest.approx(wanted)
 
 
 @every_cutoff
@@ -84,19 +84,19 @@ def test_dcg_and_ndcg_agree_with_scikit_learn(cutoff):
     groups = rng.integers(0, 12, 200)
     target = Target.of(y, groups=groups)
     for name, oracle in (("dcg", dcg_score), ("ndcg", ndcg_score)):
-        found = by_query(name, target, score, cutoff)
+        result = by_query(name, target, score, cutoff)
         for query in range(12):
             rows = groups == query
             wanted = oracle([2.0 ** y[rows] - 1.0], [score[rows]], k=cutoff, ignore_ties=False)
-            assert found[query] == pytest.approx(wanted)
+            assert result[query] == pytest.approx(wanted)
 
 
 @every_metric
 def test_queries_without_a_relevant_row_are_left_out(name):
     y, score, group = [1, 0, 0, 0, 2, 1], [1, 2, 1, 2, 3, 1], [0, 0, 1, 1, 2, 2]
     kept = [0, 1, 4, 5]
-    found = ranking_score(name, y, score, group)
-    assert found == ranking_score(name, *(np.array(v)[kept] for v in (y, score, group)))
+    result = ranking_score(name, y, score, group)
+    assert result == ranking_score(name, *(np.array(v)[kept] for v in (y, score, group)))
     assert np.isnan(ranking_score(name, [0, 0], [1, 2], [0, 0]))
 
 
@@ -121,8 +121,8 @@ def test_queries_count_by_their_weights(name):
     )
     if name in ("err", "pfound"):  # t depends on the largest relevance of all rows
         second = by_query(name, Target.of(y, groups=group), np.array(score, dtype=float))[1]
-    found = ranking_score(name, y, score, group, sample_weight=[3.0, 1.0])
-    assert found == pytest.approx((3.0 * first + second) / 4.0)
+    result = ranking_score(name, y, score, group, sample_weight=[3.0, 1.0])
+    assert result == pytest.approx((3.0 * first + second) / 4.0)
 
 
 @every_metric

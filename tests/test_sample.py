@@ -31,9 +31,9 @@ def test_drawn_rows_equal_their_twin(rng, n_rows, share, n_outputs, weighting, s
     size = n_rows // n_copies
     begin = where[1] % n_copies * size
     n = max(1, int(share * (size - 1)))
-    found = draw_rows(gradient, weight, sigma, n, *where, n_copies=n_copies)
+    result = draw_rows(gradient, weight, sigma, n, *where, n_copies=n_copies)
     expected = reference.draw_rows(gradient, weight, sigma, begin, begin + size, n, *where)
-    for name, a, b in zip(found._fields, found, expected, strict=True):
+    for name, a, b in zip(result._fields, result, expected, strict=True):
         assert np.array_equal(a, b), name
 
 
@@ -43,8 +43,8 @@ def test_the_rows_drawn_do_not_depend_on_threads():
     for n in (100, 10_000, 39_999):
         expected = draw_rows(gradient, weight, 0.1, n)
         for n_threads in THREADS:
-            found = draw_rows(gradient, weight, 0.1, n, n_threads=n_threads)
-            assert all(np.array_equal(a, b) for a, b in zip(found, expected, strict=True))
+            result = draw_rows(gradient, weight, 0.1, n, n_threads=n_threads)
+            assert all(np.array_equal(a, b) for a, b in zip(result, expected, strict=True))
 
 
 @pytest.mark.parametrize("n", [500, 5000, 20_000])
@@ -61,9 +61,9 @@ def test_few_rows_with_weight_are_all_drawn(n, sigma):
     """Though the rows that mu is found on show none of them."""
     gradient, weight = np.full((1, 20_001), 0.05), np.zeros(20_001)
     weight[[3, 7_001, 15_003]] = 1.0, 2.0, 1.0
-    found = draw_rows(gradient, weight, sigma, n)
-    assert np.array_equal(found.rows, [3, 7_001, 15_003])
-    assert np.array_equal(found.inverse_probability, np.ones(3))
+    result = draw_rows(gradient, weight, sigma, n)
+    assert np.array_equal(result.rows, [3, 7_001, 15_003])
+    assert np.array_equal(result.inverse_probability, np.ones(3))
 
 
 @pytest.mark.parametrize("sigma", [0.0, 2.0])

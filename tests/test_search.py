@@ -28,10 +28,10 @@ def test_the_structure_equals_that_of_trying_all_candidates(
         rows = np.sort(rng.choice(n_rows, n_rows // 2, replace=False)).astype(np.uint32)
     n = n_rows if rows is None else len(rows)
     packed = make_words(rng, n_outputs, n, largest=rng.choice([1, 50, 2**19]))
-    found = Search(max_depth).search(columns, n_codes, kinds, packed, rows, l2)
+    result = Search(max_depth).search(columns, n_codes, kinds, packed, rows, l2)
     codes = reference.to_rows(columns)[slice(None) if rows is None else rows]
     expected = reference.search(codes, n_codes, kinds, packed, max_depth, l2, 0.0, 1, 2)
-    assert_same(found, expected)
+    assert_same(result, expected)
 
 
 @settings(max_examples=15)
@@ -40,10 +40,10 @@ def test_noise_on_the_scores_equals_its_twin(rng, n_rows, strength):
     n_codes = [5, 9, 2, 3, 7]
     columns, kinds = make_kinds(rng, n_rows, n_codes)
     packed = make_words(rng, 2, n_rows)
-    found = Search(3).search(columns, n_codes, kinds, packed, strength=strength)
+    result = Search(3).search(columns, n_codes, kinds, packed, strength=strength)
     codes = reference.to_rows(columns)
     expected = reference.search(codes, n_codes, kinds, packed, 3, 0.0, strength, 1, 2)
-    assert_same(found, expected)
+    assert_same(result, expected)
 
 
 @pytest.mark.parametrize("max_depth", range(1, 11))
@@ -52,11 +52,11 @@ def test_structures_of_every_depth_equal_their_twin(max_depth):
     n_codes = [9, 5, 3, 9, 4]
     columns, kinds = make_kinds(rng, 600, n_codes)
     packed = make_words(rng, 1, 600)
-    found = Search(max_depth).search(columns, n_codes, kinds, packed)
+    result = Search(max_depth).search(columns, n_codes, kinds, packed)
     codes = reference.to_rows(columns)
     expected = reference.search(codes, n_codes, kinds, packed, max_depth, 0.0, 0.0, 1, 2)
-    assert len(found.features) == max_depth
-    assert_same(found, expected)
+    assert len(result.features) == max_depth
+    assert_same(result, expected)
 
 
 @pytest.mark.parametrize("l2", [0.0, 0.5, 300.0, 1e30])
@@ -69,11 +69,11 @@ def test_structures_of_plain_numbers_equal_their_twin(n_features, l2):
     most = 2**31 // n_rows
     gradient, weight = rng.integers(-most, most, n_rows), rng.integers(most // 2, most, n_rows)
     packed = (gradient[None] << 32) + weight
-    found = Search(5).search(columns, n_codes, kinds, packed, l2=l2)
+    result = Search(5).search(columns, n_codes, kinds, packed, l2=l2)
     codes = reference.to_rows(columns)
     expected = reference.search(codes, n_codes, kinds, packed, 5, l2, 0.0, 1, 2)
-    assert len(found.features) == 5
-    assert_same(found, expected)
+    assert len(result.features) == 5
+    assert_same(result, expected)
 
 
 def test_the_deepest_structure_equals_its_twin():
@@ -82,11 +82,11 @@ def test_the_deepest_structure_equals_its_twin():
     n_codes = [256] + [3] * 8
     columns, kinds = make_kinds(rng, 2000, n_codes)
     packed = make_words(rng, 1, 2000)
-    found = Search(16).search(columns, n_codes, kinds, packed)
+    result = Search(16).search(columns, n_codes, kinds, packed)
     codes = reference.to_rows(columns)
     expected = reference.search(codes, n_codes, kinds, packed, 16, 0.0, 0.0, 1, 2)
-    assert len(found.features) == 16
-    assert_same(found, expected)
+    assert len(result.features) == 16
+    assert_same(result, expected)
 
 
 @pytest.mark.parametrize("n", [8191, 8193, 40_000])
@@ -108,51 +108,51 @@ def test_a_workspace_holds_no_state_between_calls():
         columns, has_missing = make_codes(rng, n, n_codes)
         packed = make_words(rng, 2, n)
         for rows in (None, np.arange(n, dtype=np.uint32)):
-            found = used.search(columns, n_codes, has_missing, packed, rows)
-            assert_same(found, Search(4).search(columns, n_codes, has_missing, packed, rows))
+            result = used.search(columns, n_codes, has_missing, packed, rows)
+            assert_same(result, Search(4).search(columns, n_codes, has_missing, packed, rows))
 
 
 def test_the_best_split_of_a_step_function_is_its_step():
     columns = np.array([[1, 1, 2, 2, 3, 3], [1, 2, 1, 2, 1, 2]], dtype=np.uint8)
     packed = (np.array([[6, 6, 6, 6, -3, -3]]) << 32) + 1
-    found = Search(1).search(columns, [4, 3], np.array([False, False]), packed)
-    assert (found.features[0], found.lows[0], found.highs[0]) == (0, 0, 2)
+    result = Search(1).search(columns, [4, 3], np.array([False, False]), packed)
+    assert (result.features[0], result.lows[0], result.highs[0]) == (0, 0, 2)
 
 
 def test_equal_scores_go_to_the_first_feature():
     columns = np.array([[1, 1], [1, 2], [1, 2]], dtype=np.uint8)
     packed = (np.array([[1, -1]]) << 32) + 1
-    found = Search(1).search(columns, [3, 3, 3], np.zeros(3, bool), packed)
-    assert found.features.tolist() == [1]
+    result = Search(1).search(columns, [3, 3, 3], np.zeros(3, bool), packed)
+    assert result.features.tolist() == [1]
 
 
 def test_equal_scores_of_a_feature_go_to_the_first_last_code():
     columns = np.array([[1, 4]], dtype=np.uint8)  # codes 1, 2 and 3 part them alike
     packed = (np.array([[1, -1]]) << 32) + 1
-    found = Search(1).search(columns, [6], np.array([False]), packed)
-    assert (found.lows[0], found.highs[0]) == (0, 1)
+    result = Search(1).search(columns, [6], np.array([False]), packed)
+    assert (result.lows[0], result.highs[0]) == (0, 1)
 
 
 def test_of_equal_scores_missing_left_comes_before_missing_right():
     # Missing rows have no gradient: either side is as good for them.
     columns = np.array([[0, 1, 2]], dtype=np.uint8)
     packed = np.array([[0, (1 << 32) + 1, (-1 << 32) + 1]])
-    found = Search(1).search(columns, [3], np.array([True]), packed)
-    assert (found.lows[0], found.highs[0]) == (0, 1)
+    result = Search(1).search(columns, [3], np.array([True]), packed)
+    assert (result.lows[0], result.highs[0]) == (0, 1)
 
 
 def test_missing_values_go_to_the_side_they_are_like():
     columns = np.array([[0, 0, 1, 2]], dtype=np.uint8)
     has_missing = np.array([True])
     like_high = (np.array([[-4, -4, 4, -4]]) << 32) + 1
-    found = Search(1).search(columns, [3], has_missing, like_high)
-    assert (found.lows[0], found.highs[0]) == (1, 1)
+    result = Search(1).search(columns, [3], has_missing, like_high)
+    assert (result.lows[0], result.highs[0]) == (1, 1)
     like_low = (np.array([[4, 4, 4, -4]]) << 32) + 1
-    found = Search(1).search(columns, [3], has_missing, like_low)
-    assert (found.lows[0], found.highs[0]) == (0, 1)
+    result = Search(1).search(columns, [3], has_missing, like_low)
+    assert (result.lows[0], result.highs[0]) == (0, 1)
     like_none = (np.array([[4, 4, -4, -4]]) << 32) + 1
-    found = Search(1).search(columns, [3], has_missing, like_none)
-    assert (found.lows[0], found.highs[0]) == (0, 0)
+    result = Search(1).search(columns, [3], has_missing, like_none)
+    assert (result.lows[0], result.highs[0]) == (0, 0)
 
 
 @pytest.mark.parametrize(
@@ -170,19 +170,19 @@ def test_where_nothing_can_be_parted_the_tree_is_a_constant(columns, weight):
     weight = np.array(weight, dtype=np.int64)
     packed = ((5 * weight << 32) + weight).reshape(1, -1)
     n_codes = [4] * len(columns)
-    found = Search(3).search(columns, n_codes, (columns == 0).any(axis=1), packed)
-    assert len(found.features) == 0
+    result = Search(3).search(columns, n_codes, (columns == 0).any(axis=1), packed)
+    assert len(result.features) == 0
 
 
 def test_the_tree_ends_where_no_row_can_be_parted_further():
     columns = np.array([[1, 1, 2, 2], [1, 2, 1, 2]], dtype=np.uint8)
     packed = (np.array([[1, 2, 3, 5]]) << 32) + 1
-    found = Search(5).search(columns, [3, 3], np.zeros(2, bool), packed)
-    assert sorted(found.features.tolist()) == [0, 1]
+    result = Search(5).search(columns, [3, 3], np.zeros(2, bool), packed)
+    assert sorted(result.features.tolist()) == [0, 1]
 
 
 def test_a_split_without_gain_is_still_taken():
     columns = np.array([[1, 2]], dtype=np.uint8)
     packed = np.array([[1, 1]])  # no gradient at all
-    found = Search(1).search(columns, [3], np.array([False]), packed)
-    assert found.features.tolist() == [0]
+    result = Search(1).search(columns, [3], np.array([False]), packed)
+    assert result.features.tolist() == [0]

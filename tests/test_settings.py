@@ -284,14 +284,14 @@ def test_the_length_of_a_chain_is_searched_where_few_rows_could_be_overfitted():
     assert not settings(n_rows=10_001, total_weight=10_001.0).search_length
     assert settings(n_rows=10_000, total_weight=500_000.0).search_length
     assert not settings(n_rows=49, total_weight=49.0).search_length
-    for told in (
+    for message in (
         {"n_estimators": 1000},
         {"early_stopping_rounds": 50},
         {"temperature": 1.0},
         {"sampler": "annealed"},
         {"sampler": Langevin(0.1, 1e-3, 1e-3)},
     ):
-        assert not settings(**told).search_length
+        assert not settings(**message).search_length
     assert not settings(SLA).search_length
     assert settings().n_steps == settings(temperature=1.0).n_steps == 1000
 

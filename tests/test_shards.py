@@ -82,9 +82,9 @@ class Problem:
         return boosted(*arguments, n_steps=n_steps, seed=7)
 
 
-def assert_same(found, expected):
+def assert_same(result, expected):
     for name, array in expected.arrays().items():
-        assert found.arrays()[name].tobytes() == array.tobytes(), name
+        assert result.arrays()[name].tobytes() == array.tobytes(), name
 
 
 LANGEVIN = Langevin(0.3, 0.5, 0.2)
@@ -107,8 +107,8 @@ NEWTON = LeafRule("newton", 1.0)
 def test_shards_give_the_same_model(n_shards, rule, weighted, loss):
     problem = Problem(loss, weighted=weighted)
     expected = problem.alone(LANGEVIN, RULES[rule], NEWTON)
-    found, rows = problem.run(n_shards, LANGEVIN, RULES[rule], NEWTON)
-    assert_same(found, expected)
+    result, rows = problem.run(n_shards, LANGEVIN, RULES[rule], NEWTON)
+    assert_same(result, expected)
     assert np.array_equal(rows.raw, expected.replay(problem.data.code_columns)[0])
 
 
@@ -118,8 +118,8 @@ def test_shards_give_the_same_model(n_shards, rule, weighted, loss):
 def test_shards_of_copies_hold_the_same_rows_of_each(n_shards, rule, weighted):
     problem = Problem(weighted=weighted, n_copies=4)
     expected = problem.alone(LANGEVIN, RULES[rule], NEWTON)
-    found, rows = problem.run(n_shards, LANGEVIN, RULES[rule], NEWTON)
-    assert_same(found, expected)
+    result, rows = problem.run(n_shards, LANGEVIN, RULES[rule], NEWTON)
+    assert_same(result, expected)
     assert np.array_equal(rows.raw, expected.replay(problem.data.code_columns)[0])
 
 
@@ -141,15 +141,15 @@ def test_shards_take_the_same_newton_paths(n_shards, stored, weighted, monkeypat
     problem = Problem(weighted=weighted, n_rows=10_007)
     several = LeafRule("newton", 1.0, steps=4)
     expected = problem.alone(LANGEVIN, RULES["few rows"], several, n_steps=4)
-    found, _ = problem.run(n_shards, LANGEVIN, RULES["few rows"], several, n_steps=4)
-    assert_same(found, expected)
+    result, _ = problem.run(n_shards, LANGEVIN, RULES["few rows"], several, n_steps=4)
+    assert_same(result, expected)
 
 
 def test_threads_and_shards_together_change_nothing():
     problem = Problem(n_rows=20_011, weighted=True)
     expected = problem.alone(LANGEVIN, RULES["few rows"], NEWTON, n_steps=3)
-    found, _ = problem.run(3, LANGEVIN, RULES["few rows"], NEWTON, n_steps=3, n_threads=3)
-    assert_same(found, expected)
+    result, _ = problem.run(3, LANGEVIN, RULES["few rows"], NEWTON, n_steps=3, n_threads=3)
+    assert_same(result, expected)
 
 
 def test_a_shard_of_some_rows_does_not_draw_a_sample_alone():

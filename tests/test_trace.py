@@ -72,9 +72,9 @@ def test_momentum_of_two_steps_by_hand():
 def test_several_states_in_one_traversal_equal_one_at_a_time(rng, n_outputs, states, size):
     trace = make_trace(rng, 20, n_outputs, size=size)
     X = make_table(rng, 31, 6)
-    found = trace.predict(X, states=states)
-    assert found.shape == (len(states), n_outputs, 31)
-    for raw, k in zip(found, states, strict=True):
+    result = trace.predict(X, states=states)
+    assert result.shape == (len(states), n_outputs, 31)
+    for raw, k in zip(result, states, strict=True):
         np.testing.assert_allclose(raw, trace.at(k).predict(X), rtol=0, atol=1e-12)
 
 

@@ -94,8 +94,8 @@ def test_levels_that_the_encoding_does_not_know_have_the_codes_of_prediction():
     rows = features_of(strange)
     codes = training_codes(encoded.encoding, encoded.bins, rows, target, seed=5, n_threads=1)
     features_of_more = [
-        place
-        for place, members in enumerate(members_of(encoded.encoding))
+        position
+        for position, members in enumerate(members_of(encoded.encoding))
         if members is not None and 2 in members
     ]
     assert len(features_of_more) > 2
@@ -106,10 +106,10 @@ def test_levels_that_the_encoding_does_not_know_have_the_codes_of_prediction():
 
 def members_of(encoding):
     """Columns behind each feature, None for numbers."""
-    found = [None] * encoding.n_numeric + [(column,) for column in encoding.level_columns]
+    result = [None] * encoding.n_numeric + [(column,) for column in encoding.level_columns]
     for table in encoding.tables:
-        found += [table.members] * table.n_features
-    return found
+        result += [table.members] * table.n_features
+    return result
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -21,9 +21,9 @@ def test_a_structure_gives_back_what_it_was_made_of(rng, depth):
     assert (structure.depth, structure.n_leaves) == (depth, 1 << depth)
     named = structure.features, structure.lows, structure.highs
     for again in (named, tuple(structure), tuple(pickle.loads(pickle.dumps(structure)))):
-        for expected, found in zip(splits, again, strict=True):
-            assert found.dtype == expected.dtype
-            assert np.array_equal(found, expected)
+        for expected, result in zip(splits, again, strict=True):
+            assert result.dtype == expected.dtype
+            assert np.array_equal(result, expected)
 
 
 def test_a_structure_does_not_change_with_its_arrays():
@@ -99,7 +99,7 @@ def test_trees_refuse_what_does_not_fit():
     trees = store.trees()
     good = 0, structure_of(2), np.zeros((4, 2)), None, None, 0.0, KEEP.core, 1.0
     trees.write(*good)
-    for place, wrong, message in [
+    for position, wrong, message in [
         (0, 3, "tree out of range"),
         (0, -1, "tree out of range"),
         (1, structure_of(3), "at most D"),
@@ -109,7 +109,7 @@ def test_trees_refuse_what_does_not_fit():
         (6, Transition(np.eye(2), np.ones(2)).core, "of this chain"),
     ]:
         with pytest.raises(ValueError, match=message):
-            trees.write(*good[:place], wrong, *good[place + 1 :])
+            trees.write(*good[:position], wrong, *good[position + 1 :])
     for t in (-1, 3):
         with pytest.raises(ValueError, match="tree out of range"):
             trees.structure(t)

@@ -367,9 +367,11 @@ def test_what_is_no_probability_has_no_entropy():
 def test_states_that_cannot_be_draws_are_warned_of(changes, reason):
     X, y = load_breast_cancer(return_X_y=True)
     model = SGLBClassifier(n_estimators=20, random_state=0, **changes).fit(X, y)
-    with pytest.warns(UserWarning, match=f"not draws.*{reason}.*or rank rows by 'total'") as told:
+    with pytest.warns(
+        UserWarning, match=f"not draws.*{reason}.*or rank rows by 'total'"
+    ) as message:
         model.predict_uncertainty(X[:3])
-    assert told[0].filename == __file__
+    assert message[0].filename == __file__
 
 
 @pytest.mark.filterwarnings("error")

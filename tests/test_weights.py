@@ -43,8 +43,8 @@ def test_weights_normalised_to_a_smaller_sum_mean_what_no_weights_mean(total):
     total = min(total, float(len(y)))
     model = SGLBRegressor(n_estimators=30, sampler="plain", random_state=0)
     wanted = model.fit(X, y).predict(X)
-    found = model.fit(X, y, np.full(len(y), total / len(y))).predict(X)
-    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+    result = model.fit(X, y, np.full(len(y), total / len(y))).predict(X)
+    np.testing.assert_allclose(result, wanted, rtol=1e-6)
 
 
 @given(

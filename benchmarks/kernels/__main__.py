@@ -51,12 +51,12 @@ def table(changes):
     for change in changes:
         cells = ["" if count is None else f"{count:,}" for count in (change.recorded, change.now)]
         if change.recorded is None:
-            told = "new"
+            message = "new"
         elif change.now is None:
-            told = "gone"
+            message = "gone"
         else:
-            told = f"{100 * change.growth:+.1f} %"
-        yield f"{change.name:<44}{cells[0]:>14}{cells[1]:>14}{told:>10}"
+            message = f"{100 * change.growth:+.1f} %"
+        yield f"{change.name:<44}{cells[0]:>14}{cells[1]:>14}{message:>10}"
 
 
 def top(functions, most):

@@ -67,19 +67,19 @@ def _compiler():
 
 
 def _cmake():
-    found = shutil.which("cmake")
-    if found is None:
+    result = shutil.which("cmake")
+    if result is None:
         try:
             import cmake
         except ImportError:
             raise NotReadyError("cmake is not installed: pip install cmake") from None
-        found = Path(cmake.CMAKE_BIN_DIR) / "cmake"
-    return found
+        result = Path(cmake.CMAKE_BIN_DIR) / "cmake"
+    return result
 
 
 def _run(*call):
     done = subprocess.run([str(part) for part in call], capture_output=True, text=True)
     if done.returncode != 0:
-        told = (done.stderr or done.stdout).strip()
-        raise NotReadyError(f"{' '.join(map(str, call[:3]))} ... failed:\n{told}")
+        message = (done.stderr or done.stdout).strip()
+        raise NotReadyError(f"{' '.join(map(str, call[:3]))} ... failed:\n{message}")
     return done.stdout

@@ -39,18 +39,18 @@ KERNELS = (
 )
 
 
-def table(found):
+def table(result):
     """Markdown of what `cycles.cpp` printed."""
     lines = [
-        f"A cycle takes {found['clock']:.3f} ns ({1.0 / found['clock']:.2f} GHz).",
+        f"A cycle takes {result['clock']:.3f} ns ({1.0 / result['clock']:.2f} GHz).",
         "",
         "| | ns each | in a cycle | limit |",
         "|---|--:|--:|---|",
     ]
     for what, key, limit in KERNELS:
-        if found[key]:
-            rate = found["clock"] / found[key]
-            lines.append(f"| {what} | {found[key]:.3f} | {rate:.2f} | {limit} |")
+        if result[key]:
+            rate = result["clock"] / result[key]
+            lines.append(f"| {what} | {result[key]:.3f} | {rate:.2f} | {limit} |")
         else:
             lines.append(f"| {what} | – | – | needs AVX-512 |")
     return lines

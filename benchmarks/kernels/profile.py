@@ -61,8 +61,8 @@ def read(path):
     for line in path.read_text().splitlines():
         if line.startswith(LABEL):
             label = line.removeprefix(LABEL)
-        elif found := NAME.match(line):
-            key, number, name = found.groups()
+        elif result := NAME.match(line):
+            key, number, name = result.groups()
             table = TABLE.get(key, key)
             if name is not None:
                 names[table][number] = name
@@ -84,8 +84,8 @@ def total(paths):
         label, costs = read(path)
         if label is None:  # what was left at the end of the process
             continue
-        for (place, function), cost in costs.items():
-            if OUTSIDE.search(place) and not INSIDE.search(place):
+        for (module, function), cost in costs.items():
+            if OUTSIDE.search(module) and not INSIDE.search(module):
                 continue
             counts[label] += cost
             counts[f"{label}/{kernel(function)}"] += cost

@@ -56,9 +56,9 @@ def read(report):
     """Percent by kernel and by function, of perf's report."""
     kernels, functions = Counter(), Counter()
     for line in report.splitlines():
-        if found := LINE.match(line):
-            share, place, function = float(found[1]), found[2], found[3]
-            inside = place.startswith("_core")
+        if result := LINE.match(line):
+            share, module, function = float(result[1]), result[2], result[3]
+            inside = module.startswith("_core")
             name = profile.short(function) if inside else f"{OUTSIDE}: {function}"
             functions[name] += share
             kind = profile.kernel(function) if inside else OUTSIDE
@@ -79,16 +79,16 @@ def measure(options):
         call += ["--delay", "-1", "--control", f"fifo:{control}", "--"]
         call += [sys.executable, "-m", "benchmarks.kernels.shares", options.problem]
         call += ["--threads", str(options.threads), "--seconds", str(options.seconds)]
-        found = json.loads(_run([*call, "--core", str(core), "--control", control]))
+        result = json.loads(_run([*call, "--core", str(core), "--control", control]))
         sort = ["--sort", "dso,symbol", "--stdio", "--no-children", "--percent-limit", "0"]
-        return found, *read(_run([perf, "report", "-i", file, *sort]))
+        return result, *read(_run([perf, "report", "-i", file, *sort]))
 
 
 def _run(call):
     done = subprocess.run(call, capture_output=True, text=True, cwd=REPOSITORY)
     if done.returncode != 0:
-        told = (done.stderr.strip().splitlines() or ["no message"])[-1]
-        raise build.NotReadyError(f"{' '.join(call[:2])} failed: {told}")
+        message = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        raise build.NotReadyError(f"{' '.join(call[:2])} failed: {message}")
     return done.stdout
 
 
@@ -104,23 +104,23 @@ def main():
     options = parser.parse_args()
     if options.core:
         load_core(options.core)
-        found = fit_for(options.seconds, options.problem, options.threads, options.control)
-        print(json.dumps(found))
+        result = fit_for(options.seconds, options.problem, options.threads, options.control)
+        print(json.dumps(result))
         return
     try:
-        found, kernels, functions = measure(options)
+        result, kernels, functions = measure(options)
     except build.NotReadyError as error:
         sys.exit(str(error))
     print(
-        f"{options.problem}, {options.threads} thread(s): {found['fits']} fits of"
-        f" {found['seconds']:.4g} s, {found['cpu_seconds']:.4g} s of processor time\n"
+        f"{options.problem}, {options.threads} thread(s): {result['fits']} fits of"
+        f" {result['seconds']:.4g} s, {result['cpu_seconds']:.4g} s of processor time\n"
     )
     for title, shares in (("kernel", kernels), ("function", functions)):
         wanted = shares.most_common(options.functions if title == "function" else None)
         if wanted:
             print(f"| {title} | share, % | ms a fit |\n|---|--:|--:|")
         for name, share in wanted:
-            print(f"| {name} | {share:.1f} | {10.0 * share * found['cpu_seconds']:.4g} |")
+            print(f"| {name} | {share:.1f} | {10.0 * share * result['cpu_seconds']:.4g} |")
         print()
 
 

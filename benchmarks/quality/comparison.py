@@ -55,8 +55,8 @@ class Comparison:
 
     def __init__(self, results, wanted=lambda table: True):
         self.results = results
-        there = {job.library for job in results.done}
-        self.libraries = [name for name in LIBRARIES if name in there]
+        done = {job.library for job in results.done}
+        self.libraries = [name for name in LIBRARIES if name in done]
         self.cells, self.unfinished = {}, []
         for table in sorted({job.table for job in results.done if wanted(job.table)}):
             row = self._row(table)
@@ -124,10 +124,16 @@ class Comparison:
 
     def verdict(self, table, peer):
         """Is sglb "better" or "worse" than a peer on a table beyond chance, or "alike"?"""
-        own, other = self.cells[table][OWN], self.cells[table][peer]
-        if own.failed or other.failed:
-            return "alike" if own.failed and other.failed else "worse" if own.failed else "better"
-        test = paired(own.values("loss"), other.values("loss"), OVERLAP)
+        reference, other = self.cells[table][OWN], self.cells[table][peer]
+        if reference.failed or other.failed:
+            return (
+                "alike"
+                if reference.failed and other.failed
+                else "worse"
+                if reference.failed
+                else "better"
+            )
+        test = paired(reference.values("loss"), other.values("loss"), OVERLAP)
         if test is None or test.p >= LEVEL:
             return "alike"
         return "better" if test.t < 0 else "worse"

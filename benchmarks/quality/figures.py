@@ -36,10 +36,10 @@ def _colour(library):
 
 def ranks(comparison, path):
     """Libraries on a line of mean ranks; a bar joins those that the test cannot tell apart."""
-    found = mean_ranks(comparison.losses)
-    order = found.argsort(kind="stable")
-    places = [float(found[place]) for place in order]
-    names = [comparison.libraries[place] for place in order]
+    result = mean_ranks(comparison.losses)
+    order = result.argsort(kind="stable")
+    places = [float(result[position]) for position in order]
+    names = [comparison.libraries[position] for position in order]
     difference = critical_difference(len(names), len(comparison.tables))
     runs = alike(places, difference)
     left = (len(names) + 1) // 2  # labels on the left hand, the others on the right
@@ -49,9 +49,9 @@ def ranks(comparison, path):
     for rank in range(1, len(names) + 1):
         axes.vlines(rank, 0.0, 0.12, color="black", linewidth=1)
         axes.text(rank, 0.2, str(rank), ha="center", fontsize=9)
-    for place, (rank, library) in enumerate(zip(places, names, strict=True)):
-        on_left = place < left
-        row = place if on_left else len(names) - 1 - place
+    for position, (rank, library) in enumerate(zip(places, names, strict=True)):
+        on_left = position < left
+        row = position if on_left else len(names) - 1 - position
         low = -0.4 - 0.25 * len(runs) - 0.6 * row
         edge = 0.75 if on_left else len(names) + 0.25
         axes.plot([rank, rank, edge], [0.0, low, low], color=_colour(library), linewidth=1.5)
@@ -86,14 +86,14 @@ def ranks(comparison, path):
 
 def points(comparison, peer):
     """(fit time over sglb's, loss above sglb's in percent) on the tables that both finished."""
-    found = []
+    result = []
     for table, row in comparison.cells.items():
         above = comparison.relative(table, peer, OWN)
         if not (row[peer].failed or row[OWN].failed) and isfinite(above):
-            found.append(
+            result.append(
                 (row[peer].seconds("fit_seconds") / row[OWN].seconds("fit_seconds"), above)
             )
-    return found
+    return result
 
 
 def trade(comparison, path):
@@ -102,16 +102,16 @@ def trade(comparison, path):
     from matplotlib.ticker import LogLocator, NullFormatter
 
     for peer in comparison.peers:
-        found = points(comparison, peer)
-        if found:
-            times, above = zip(*found, strict=True)
+        result = points(comparison, peer)
+        if result:
+            times, above = zip(*result, strict=True)
             axes.plot(
                 *(times, above, "o"),
                 color=_colour(peer),
                 markersize=6,
                 markeredgecolor="white",
                 alpha=0.85,
-                label=f"{get_library(peer).NAME} ({len(found)})",
+                label=f"{get_library(peer).NAME} ({len(result)})",
             )
     axes.axhline(0.0, color=COLOURS["sglb"], linewidth=1)
     axes.axvline(1.0, color=COLOURS["sglb"], linewidth=1)

@@ -10,7 +10,7 @@ SPEED = {"catboost": 10.0, "lightgbm": 1.0}  # total fit time of a peer over tha
 
 class Goal(NamedTuple):
     text: str
-    found: str
+    result: str
     met: bool
 
 
@@ -18,11 +18,11 @@ def goals(comparison):
     """The goals that the libraries in the comparison allow to be judged."""
     if OWN not in comparison.libraries or not comparison.peers or not comparison.cells:
         return []
-    found = [_near(comparison)]
+    result = [_near(comparison)]
     if "catboost" in comparison.peers:
-        found.append(_better(comparison, "catboost"))
-    found += [_fast(comparison, peer) for peer in SPEED if peer in comparison.peers]
-    return [goal for goal in found if goal is not None]
+        result.append(_better(comparison, "catboost"))
+    result += [_fast(comparison, peer) for peer in SPEED if peer in comparison.peers]
+    return [goal for goal in result if goal is not None]
 
 
 def _near(comparison):
@@ -32,10 +32,10 @@ def _near(comparison):
         if comparison.relative(table, OWN, comparison.best(table, comparison.peers)) > NEAR
     ]
     n_tables = len(comparison.tables)
-    found = f"{n_tables - len(far)} of {n_tables} tables"
+    result = f"{n_tables - len(far)} of {n_tables} tables"
     if far:
-        found += f"; not on {', '.join(far)}"
-    return Goal(f"within {NEAR:g} % of the best peer on every table", found, not far)
+        result += f"; not on {', '.join(far)}"
+    return Goal(f"within {NEAR:g} % of the best peer on every table", result, not far)
 
 
 def _better(comparison, peer):
@@ -53,5 +53,5 @@ def _fast(comparison, peer):
     factor, name = SPEED[peer], get_library(peer).NAME
     text = f"total fit time at most {name}'s" + (f" / {factor:g}" if factor != 1.0 else "")
     theirs, ours, _ = times
-    found = f"{ours:.1f} s against {theirs:.1f} s, a ratio of {theirs / ours:.2f}"
-    return Goal(text, found, theirs / ours >= factor)
+    result = f"{ours:.1f} s against {theirs:.1f} s, a ratio of {theirs / ours:.2f}"
+    return Goal(text, result, theirs / ours >= factor)

@@ -98,10 +98,10 @@ def _rest(comparison):
     n_busy = sum(result.get("others", 0.0) > QUIET for result in results)
     if not n_busy:
         return []
-    told = f"- {n_busy} of {len(results)} fits ran beside other work: their times are not used"
+    message = f"- {n_busy} of {len(results)} fits ran beside other work: their times are not used"
     if busy:
-        told += f" if another split has one; **do not trust the times of {', '.join(busy)}**"
-    return [told]
+        message += f" if another split has one; **do not trust the times of {', '.join(busy)}**"
+    return [message]
 
 
 def _goals(comparison):
@@ -120,8 +120,8 @@ def _ranks(comparison, title):
         f"{title} ({len(comparison.tables)})",
         ("mean rank", "best on", "mean loss above the best", "median", "failed on"),
     )
-    for place in ranks.argsort(kind="stable"):
-        library = comparison.libraries[place]
+    for position in ranks.argsort(kind="stable"):
+        library = comparison.libraries[position]
         above = [
             comparison.relative(table, library, comparison.best(table))
             for table in comparison.tables
@@ -130,7 +130,7 @@ def _ranks(comparison, title):
         best = sum(comparison.best(table) == library for table in comparison.tables)
         failed = sum(comparison.cells[table][library].failed for table in comparison.tables)
         mean = f"{fmean(above):.2f} % | {median(above):.2f} %" if above else "– | –"
-        lines.append(f"| {name(library)} | {ranks[place]:.2f} | {best} | {mean} | {failed} |")
+        lines.append(f"| {name(library)} | {ranks[position]:.2f} | {best} | {mean} | {failed} |")
     return [*lines, "", _friedman(comparison)]
 
 

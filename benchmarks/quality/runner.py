@@ -57,13 +57,13 @@ def parse(arguments):
     if options.read is not None:
         return options
 
-    def names(given, default, known, kind):
-        if given is None:
+    def names(stated, default, known, kind):
+        if stated is None:
             return list(default)
-        for name in given.split(","):
+        for name in stated.split(","):
             if name not in known:
                 parser.error(f"no {kind} {name!r}; there are {', '.join(known)}")
-        return given.split(",")
+        return stated.split(",")
 
     try:
         options.tables = names(options.tables, all_tables(), known_tables(), "table")
@@ -136,15 +136,17 @@ def run(jobs, results, compute, console, weigh=lambda table: 1.0):
             if "late" in result:
                 late[pair] = job.seed
             results.add(job, result)
-            told = result.get("error") or f"{result['loss']:.5g} in {result['fit_seconds']:.3g} s"
-            progress.console.print(f"{label}: {told}", soft_wrap=True)
+            message = (
+                result.get("error") or f"{result['loss']:.5g} in {result['fit_seconds']:.3g} s"
+            )
+            progress.console.print(f"{label}: {message}", soft_wrap=True)
             progress.advance(task, weigh(job.table))
 
 
 def _command(arguments):
     """What was typed, without the folders of this machine."""
-    told = [Path(word).name if "/" in word else word for word in arguments]
-    return shlex.join(["python", "-m", "benchmarks.quality", *told])
+    message = [Path(word).name if "/" in word else word for word in arguments]
+    return shlex.join(["python", "-m", "benchmarks.quality", *message])
 
 
 def measure(options, arguments, console):

@@ -13,15 +13,15 @@ def scores(task, y, prediction, weight=None):
     probability = np.asarray(prediction, dtype=np.float64)
     probability = probability / probability.sum(axis=1, keepdims=True)  # float32 sums to almost 1
     happened = probability[np.arange(len(y)), y]
-    found = {
+    result = {
         "loss": _mean(-np.log(np.maximum(happened, LEAST)), weight),
         "error_rate": _mean(probability.argmax(axis=1) != y, weight),
     }
     if task == "binary":
         from sklearn.metrics import roc_auc_score
 
-        found["auc"] = float(roc_auc_score(y, probability[:, 1], sample_weight=weight))
-    return found
+        result["auc"] = float(roc_auc_score(y, probability[:, 1], sample_weight=weight))
+    return result
 
 
 def _mean(values, weight):

@@ -65,7 +65,9 @@ def alike(ranks, difference):
     """Longest runs of sorted ranks that lie within `difference`: (first, last) positions."""
     runs = []
     for first in range(len(ranks)):
-        last = max(place for place, rank in enumerate(ranks) if rank - ranks[first] <= difference)
+        last = max(
+            position for position, rank in enumerate(ranks) if rank - ranks[first] <= difference
+        )
         if last > first and (not runs or last > runs[-1][1]):
             runs.append((first, last))
     return runs

@@ -62,19 +62,19 @@ def digits(value):
 
 def lost(comparison):
     """Every table on which a peer is ahead of sglb, the worst first."""
-    found = []
+    results = []
     for table in comparison.tables:
         peer = comparison.best(table, comparison.peers)
         above = comparison.relative(table, OWN, peer)
         if above > 0.0:
-            found.append((above, table, peer))
-    if not found:
+            results.append((above, table, peer))
+    if not results:
         return ["", "No peer is ahead of sglb on any table."]
     lines = heading("Where sglb is behind the best peer", ("above it", "best peer", "significant?"))
-    told = {"better": "yes", "worse": "yes", "alike": "no"}
-    for above, table, peer in sorted(found, reverse=True):
+    message = {"better": "yes", "worse": "yes", "alike": "no"}
+    for above, table, peer in sorted(results, reverse=True):
         far = FAILED if above == inf else f"{above:+.2f} %"
-        significant = told[comparison.verdict(table, peer)]
+        significant = message[comparison.verdict(table, peer)]
         lines.append(f"| {table} | {far} | {name(peer)} | {significant} |")
     return lines
 
@@ -135,13 +135,13 @@ def failures(comparison):
     counts = {}
     for job, result in sorted(comparison.results.done.items()):
         if "error" in result:
-            told = FOLDERS.sub("", result["error"].replace("`", "'").replace("\n", " "))
-            key = (name(job.library), job.table, told)
+            message = FOLDERS.sub("", result["error"].replace("`", "'").replace("\n", " "))
+            key = (name(job.library), job.table, message)
             counts.setdefault(key, []).append(str(job.seed))
     if not counts:
         return []
     lines = ["", "### Failures", ""]
     return lines + [
-        f"- {library} on {table}, seed {', '.join(seeds)}: `{told}`"
-        for (library, table, told), seeds in counts.items()
+        f"- {library} on {table}, seed {', '.join(seeds)}: `{message}`"
+        for (library, table, message), seeds in counts.items()
     ]

@@ -47,16 +47,16 @@ def permuted(frame, seed):
 
 def foreign(frame, train, other, seed):
     """`frame` with numeric columns of `other`, in the units of the columns of `train`."""
-    found = permuted(frame, seed)
+    result = permuted(frame, seed)
     numeric = [name for name in frame.columns if name not in categorical(frame)]
     source = other[[name for name in other.columns if name not in categorical(other)]]
     source = source.loc[:, source.std() > 0.0]
     rows = np.random.default_rng(seed).integers(0, len(other), len(frame))
-    for place, name in enumerate(numeric):
-        column = source.iloc[:, place % source.shape[1]]
+    for position, name in enumerate(numeric):
+        column = source.iloc[:, position % source.shape[1]]
         z = ((column - column.mean()) / column.std()).iloc[rows].to_numpy(dtype=np.float64)
-        found[name] = train[name].mean() + train[name].std() * z
-    return found
+        result[name] = train[name].mean() + train[name].std() * z
+    return result
 
 
 def judge(probability, y, prefix=""):
@@ -71,15 +71,15 @@ def judge(probability, y, prefix=""):
 def judge_knowledge(uncertainty, y, outside):
     """Mean knowledge, how well total entropy finds errors, and AUC for each kind of rows."""
     wrong = (uncertainty.mean.argmax(axis=1) != y).astype(np.float64)
-    found = {
+    result = {
         "knowledge": float(uncertainty.knowledge.mean()),
         "prr": prediction_rejection_ratio(wrong, uncertainty.total),
     }
     for kind, other in outside.items():
         for key in ("knowledge", "total"):
             inside = getattr(uncertainty, key)
-            found[f"{kind}_{key}"] = out_of_domain_auc(inside, getattr(other, key))
-    return found
+            result[f"{kind}_{key}"] = out_of_domain_auc(inside, getattr(other, key))
+    return result
 
 
 def measure_sglb(parts, task, outside, seed, threads, **settings):
@@ -108,9 +108,9 @@ def judge_posterior(model, post, test, outside):
     """What the mean of the draws costs, and what their spread tells."""
     u = post.uncertainty(test.X)
     strange = {kind: post.uncertainty(frame) for kind, frame in outside.items()}
-    found = judge(model.predict_proba(test.X), test.y, "model_") | judge(u.mean, test.y)
+    result = judge(model.predict_proba(test.X), test.y, "model_") | judge(u.mean, test.y)
     plan = {"prior_variance": post.plan.prior_variance}
-    return found | judge_knowledge(u, test.y, strange) | plan
+    return result | judge_knowledge(u, test.y, strange) | plan
 
 
 def measure_catboost(parts, task, outside, seed, threads, sampling=False):
@@ -132,8 +132,8 @@ def measure_catboost(parts, task, outside, seed, threads, sampling=False):
         kind: of_probabilities(_virtual(model, frame))
         for kind, frame in zip(outside, frames[3:], strict=True)
     }
-    own = judge(model.predict_proba(test.X), test.y, "model_") | judge(u.mean, test.y)
-    return own | judge_knowledge(u, test.y, strange) | {"fit_seconds": seconds}
+    scores = judge(model.predict_proba(test.X), test.y, "model_") | judge(u.mean, test.y)
+    return scores | judge_knowledge(u, test.y, strange) | {"fit_seconds": seconds}
 
 
 def _timed_fit(library, train, valid, task, seed, threads, settings):

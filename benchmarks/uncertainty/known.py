@@ -48,7 +48,7 @@ def measure(task, n_rows, seed, threads, plans=PLANS, n_draws=100, **settings):
     model.fit(X, y)
     fit_seconds = time.process_time() - start
     prediction = model.predict(X_test) if numbers else model.predict_proba(X_test)[:, 1]
-    found = {}
+    result = {}
     for posterior_kind, variance in plans:
         if numbers and variance == "auto":
             continue
@@ -57,7 +57,7 @@ def measure(task, n_rows, seed, threads, plans=PLANS, n_draws=100, **settings):
         seconds = time.process_time() - start
         draws = post.predict(X_test) if numbers else post.predict(X_test)[:, :, 1]
         low, high = np.quantile(draws, [0.5 - 0.5 * COVERAGE, 0.5 + 0.5 * COVERAGE], axis=0)
-        found[f"{posterior_kind} {variance}"] = {
+        result[f"{posterior_kind} {variance}"] = {
             "coverage": float(np.mean((low <= truth) & (truth <= high))),
             "width": float(np.mean(high - low)),
             "draws_error": float(np.sqrt(np.mean(np.square(draws.mean(axis=0) - truth)))),
@@ -66,4 +66,4 @@ def measure(task, n_rows, seed, threads, plans=PLANS, n_draws=100, **settings):
             "fit_seconds": fit_seconds,
             "posterior_seconds": seconds,
         }
-    return found
+    return result

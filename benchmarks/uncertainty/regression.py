@@ -50,18 +50,18 @@ def scores(forecast, z, unit):
     """
     low, high = forecast.interval.T
     outside = np.maximum(low - z, 0.0) + np.maximum(z - high, 0.0)
-    found = {
+    result = {
         "coverage": float(np.mean(outside == 0.0)),
         "width": unit * float(np.mean(high - low)),
         "interval_score": unit * float(np.mean(high - low + 2.0 / (1.0 - COVERAGE) * outside)),
         "fit_seconds": forecast.seconds,
     }
     if forecast.mean is not None:
-        found["rmse"] = unit * float(np.sqrt(np.mean(np.square(forecast.mean - z))))
+        result["rmse"] = unit * float(np.sqrt(np.mean(np.square(forecast.mean - z))))
     if forecast.distribution is not None:
-        found["nll"] = log(unit) - float(np.mean(forecast.distribution.logpdf(z)))
-        found["crps"] = unit * float(np.mean(forecast.distribution.crps(z)))
+        result["nll"] = log(unit) - float(np.mean(forecast.distribution.logpdf(z)))
+        result["crps"] = unit * float(np.mean(forecast.distribution.crps(z)))
     if len(z) >= MANY:
         table = coverage_by_scale(z, forecast.interval, high - low, 5)
-        found["by_scale"] = [float(value) for value in table.coverage]
-    return found
+        result["by_scale"] = [float(value) for value in table.coverage]
+    return result

@@ -134,23 +134,23 @@ def goals(results):
     lines = tables.heading("Goal and found, minus log likelihood", columns)
     for table, goal in GOALS.items():
         value, author = PUBLISHED[table]
-        found = {name: average(results, table, name, "nll") for name in names}
-        if all(number is None for number in found.values()):
+        result = {name: average(results, table, name, "nll") for name in names}
+        if all(number is None for number in result.values()):
             continue
         cells = [
             f"{goal:.2f}",
             *(cell(results, table, name, "nll", "{:.3f}") for name in names),
             f"{value:.2f} {author}",
-            _reached({name: found[name] for name in names if name in STUDENTS}, goal),
-            _reached({name: found[name] for name in names if name not in STUDENTS}, value),
+            _reached({name: result[name] for name in names if name in STUDENTS}, goal),
+            _reached({name: result[name] for name in names if name not in STUDENTS}, value),
         ]
         lines.append(f"| {table} | " + " | ".join(cells) + " |")
     return lines
 
 
-def _reached(found, goal):
+def _reached(result, goal):
     """Which variants are at a goal or below it."""
-    known = {name: value for name, value in found.items() if value is not None}
+    known = {name: value for name, value in result.items() if value is not None}
     if not known:
         return NOTHING
     reached = [name for name, value in known.items() if value <= goal]
@@ -206,8 +206,8 @@ def by_scale(results):
     for table in _sets(results):
         cells = []
         for name in names:
-            found = list(results.column("regression", table, name, "by_scale").values())
-            shares = [mean(column) for column in zip(*found, strict=False)]
+            result = list(results.column("regression", table, name, "by_scale").values())
+            shares = [mean(column) for column in zip(*result, strict=False)]
             cells.append(" ".join(f"{100.0 * share:.0f}" for share in shares) or NOTHING)
         if any(text != NOTHING for text in cells):
             lines.append(f"| {table} | " + " | ".join(cells) + " |")
@@ -216,10 +216,10 @@ def by_scale(results):
 
 def failures(results):
     """Every failure with its message."""
-    found = [(job, row["error"]) for job, row in results.done.items() if "error" in row]
-    if not found:
+    result = [(job, row["error"]) for job, row in results.done.items() if "error" in row]
+    if not result:
         return []
-    return ["", "### Failures", "", *(f"- {' '.join(map(str, job))}: {why}" for job, why in found)]
+    return ["", "### Failures", "", *(f"- {' '.join(map(str, job))}: {why}" for job, why in result)]
 
 
 def _sets(results):

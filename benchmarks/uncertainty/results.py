@@ -56,9 +56,9 @@ class Results:
             if job[:2] + job[3:] == (part, table, method) and result.get(key) is not None
         }
 
-    def names(self, part, place):
+    def names(self, part, position):
         """Tables or methods of a part, in the order of their first results."""
-        return list(dict.fromkeys(job[place] for job in self.done if job.part == part))
+        return list(dict.fromkeys(job[position] for job in self.done if job.part == part))
 
     def _take(self, path, lines):
         for number, line in enumerate(lines, 1):

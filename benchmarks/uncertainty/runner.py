@@ -137,12 +137,12 @@ def run(parts, options, results):
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
-                    found = work()
+                    result = work()
             except Exception as error:
                 traceback.print_exc()
-                found = {job.method: {"error": f"{type(error).__name__}: {error}"} for job in jobs}
+                result = {job.method: {"error": f"{type(error).__name__}: {error}"} for job in jobs}
             for job in jobs:
-                results.add(job, found[job.method] | {"commit": commit})
+                results.add(job, result[job.method] | {"commit": commit})
             seconds = time.perf_counter() - start
             print(*jobs[0], f"{seconds:.1f} s", file=sys.stderr, flush=True)
 

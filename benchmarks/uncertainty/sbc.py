@@ -132,12 +132,12 @@ def ranks(case, number):
 def numbers(case, states, target):
     """Numbers of states (n_outputs, n_rows + 1, M) of truth and draws, (M,) each."""
     seen = states[:, :N_ROWS]
-    found = {"row 0": seen[0, 0], "row 5": seen[0, 5], "sum": seen[0].sum(axis=0)}
+    result = {"row 0": seen[0, 0], "row 5": seen[0, 5], "sum": seen[0].sum(axis=0)}
     if case.laplace:  # the mean at a strange row is not computed, and the loss is not symmetric
-        return found
-    found["strange row"] = states[0, N_ROWS]
+        return result
+    result["strange row"] = states[0, N_ROWS]
     losses = [case.loss.losses(target, user_shape(state)) for state in np.moveaxis(seen, 2, 0)]
-    return found | {"loss": np.array([target.mean(loss) for loss in losses])}
+    return result | {"loss": np.array([target.mean(loss) for loss in losses])}
 
 
 def probabilities(case):
@@ -159,7 +159,7 @@ def p_values(case, n_replications, first=0):
     return {
         name: float(
             chisquare(
-                np.bincount([found[name] for found in several], minlength=N_DRAWS + 1),
+                np.bincount([result[name] for result in several], minlength=N_DRAWS + 1),
                 n_replications * probabilities(case),
             ).pvalue
         )
@@ -174,16 +174,16 @@ def main(arguments=None):
     parser.add_argument("--replications", type=int, default=2000)
     parser.add_argument("--first", type=int, default=0, help="number of the first replication")
     options = parser.parse_args(arguments)
-    found = {
+    result = {
         (case, name): p
         for case in CASES
         for name, p in p_values(CASES[case], options.replications, options.first).items()
     }
     print(f"| case | number | p-value of {options.replications:,} ranks |\n|---|---|--:|")
-    for (case, name), p in found.items():
+    for (case, name), p in result.items():
         print(f"| {case} | {name} | {p:.3g} |")
-    failed = [key for key, p in found.items() if p < FALSE_ALARM / len(found)]
-    print(f"{len(found)} tests, {len(failed)} failed; by chance any fails once in 1,000 runs.")
+    failed = [key for key, p in result.items() if p < FALSE_ALARM / len(result)]
+    print(f"{len(result)} tests, {len(failed)} failed; by chance any fails once in 1,000 runs.")
     sys.exit(bool(failed))
 
 

@@ -18,8 +18,8 @@ def classes(results):
         return []
 
     def value(table, key, method="sglb"):
-        found = results.column("classes", table, method, key)
-        return mean(found.values()) if found else None
+        result = results.column("classes", table, method, key)
+        return mean(result.values()) if result else None
 
     columns = ("log loss of the model", "of the mean of draws", "ECE", "ECE of the mean")
     columns += ("knowledge", "PRR", "prior variance", "posterior / fit, seconds")
@@ -69,12 +69,12 @@ def _domains(names, value):
     for table in names:
         cells = []
         for method in MEASURES:
-            found = [value(table, key, method) for key in keys]
-            if None in found:
+            result = [value(table, key, method) for key in keys]
+            if None in result:
                 cells.append(NOTHING)
                 continue
-            sums[method].append(found)
-            cells.append(_auc(found))
+            sums[method].append(result)
+            cells.append(_auc(result))
         lines.append(f"| {table} | " + " | ".join(cells) + " |")
     means = [
         _auc([mean(column) for column in zip(*rows, strict=True)]) if rows else NOTHING
@@ -83,8 +83,8 @@ def _domains(names, value):
     return [*lines, "| **mean** | " + " | ".join(means) + " |"]
 
 
-def _auc(found):
-    return f"{found[0]:.2f} ({found[1]:.2f}) · {found[2]:.2f} ({found[3]:.2f})"
+def _auc(result):
+    return f"{result[0]:.2f} ({result[1]:.2f}) · {result[2]:.2f} ({result[3]:.2f})"
 
 
 def _peers(names, value):
@@ -93,11 +93,11 @@ def _peers(names, value):
     for table in names:
         cells = []
         for method in MEASURES:
-            found = [value(table, key, method) for key in ("model_loss", "loss", "ece", "prr")]
+            result = [value(table, key, method) for key in ("model_loss", "loss", "ece", "prr")]
             cells.append(
                 NOTHING
-                if None in found
-                else f"{found[0]:.4f}, {found[1]:.4f}; {found[2]:.4f}; {found[3]:.2f}"
+                if None in result
+                else f"{result[0]:.4f}, {result[1]:.4f}; {result[2]:.4f}; {result[3]:.2f}"
             )
         lines.append(f"| {table} | " + " | ".join(cells) + " |")
     return lines
@@ -130,32 +130,32 @@ def known(results):
     for table in sorted(names):
         cells = []
         for plan in plans:
-            found = results.column("known", table, plan, "draws_error")
-            cells.append(f"{mean(found.values()):.3g}" if found else NOTHING)
-        own = results.column("known", table, "laplace 1.0", "model_error")
-        lines.append(f"| {table} | {mean(own.values()):.3g} | " + " | ".join(cells) + " |")
+            result = results.column("known", table, plan, "draws_error")
+            cells.append(f"{mean(result.values()):.3g}" if result else NOTHING)
+        alone = results.column("known", table, "laplace 1.0", "model_error")
+        lines.append(f"| {table} | {mean(alone.values()):.3g} | " + " | ".join(cells) + " |")
     return lines
 
 
 def times(results):
     """Seconds and ratios; medians of repeats, ratios within a repeat."""
-    found = {}
+    result = {}
     for job, row in results.done.items():
         if job.part == "times" and "error" not in row:
-            found.setdefault((job.method, int(job.table)), {})[job.split] = row
-    if not found:
+            result.setdefault((job.method, int(job.table)), {})[job.split] = row
+    if not result:
         return []
-    told = {
+    message = {
         "uncertainty": "`uncertainty=True` against the plain fit",
         "posterior": "posterior of 100 draws against the fit",
         "ngboost": "NGBoost, 500 rounds, against `uncertainty=True`",
     }
     columns = ("rows", "repeats", "seconds", "of the base", "ratio (least to most)")
     lines = heading("Times", columns)
-    for (method, n_rows), rows in sorted(found.items(), key=lambda item: item[0]):
-        own = found.get(("uncertainty", n_rows), {})
+    for (method, n_rows), rows in sorted(result.items(), key=lambda item: item[0]):
+        alone = result.get(("uncertainty", n_rows), {})
         base = {
-            split: row.get("base_seconds", own.get(split, {}).get("seconds"))
+            split: row.get("base_seconds", alone.get(split, {}).get("seconds"))
             for split, row in rows.items()
         }
         both = [split for split in rows if base[split] is not None]
@@ -163,7 +163,7 @@ def times(results):
         if not ratios:
             continue
         lines.append(
-            f"| {told[method]} | {n_rows:,} | {len(both)}"
+            f"| {message[method]} | {n_rows:,} | {len(both)}"
             f" | {number(median(rows[s]['seconds'] for s in both))}"
             f" | {number(median(base[s] for s in both))}"
             f" | {median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f}) |"

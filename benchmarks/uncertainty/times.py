@@ -54,8 +54,8 @@ def ngboost(n_rows, seed, threads, rounds=20):
     X, y, _, _ = simulate("regression", n_rows, seed)
     y = (y - y.mean()) / np.std(y)
     model = NGBRegressor(n_estimators=rounds, random_state=seed, verbose=False)
-    found, _ = seconds_of(lambda: model.fit(X, y))
-    return {"seconds": found * 500.0 / rounds, "measured_rounds": rounds}
+    results, _ = seconds_of(lambda: model.fit(X, y))
+    return {"seconds": results * 500.0 / rounds, "measured_rounds": rounds}
 
 
 TIMES = {"uncertainty": uncertainty, "posterior": posterior, "ngboost": ngboost}

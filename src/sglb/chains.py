@@ -107,7 +107,7 @@ class Follow(BaseCallback):
 def boost_all(
     chains: Sequence[Chain],
     n_steps: int,
-    own: Sequence[Sequence[Callback]],
+    callbacks_by_chain: Sequence[Sequence[Callback]],
     leading: Sequence[Callback],
     n_threads: int,
 ) -> list[Trace]:
@@ -120,6 +120,6 @@ def boost_all(
     last: list[Callback] = [Lead(leading, pace), *(Follow(pace) for _ in chains[1:])]
     tasks = [
         partial(boost, chain, n_steps, [*callbacks, end])
-        for chain, callbacks, end in zip(chains, own, last, strict=True)
+        for chain, callbacks, end in zip(chains, callbacks_by_chain, last, strict=True)
     ]
     return side_by_side(tasks, n_threads, pace.cancel)

@@ -316,10 +316,10 @@ class States:
         lengths = [max(steps, default=0) for steps in numbers]
         n_before = 0  # trees of the chains before
         for trace, steps, length in zip(traces, numbers, lengths, strict=True):
-            for place, (first, end) in enumerate(pairwise([0, *steps])):
+            for index, (first, end) in enumerate(pairwise([0, *steps])):
                 weights.append(trace.weights(end, first)[:, :size])
                 ends.append(n_before + end)
-                factors.append(product(trace.C[first:end]) if place else np.zeros((size, size)))
+                factors.append(product(trace.C[first:end]) if index else np.zeros((size, size)))
             n_before += length
         return cls(join(traces, lengths), np.concatenate(weights), ends, factors)
 

@@ -11,13 +11,13 @@ MISSING = "(missing)"
 
 def prepare(*frames):
     """Category columns as text without gaps."""
-    found = []
+    result = []
     for frame in frames:
         ready = frame.copy()
         for name in categorical(frame):
             ready[name] = frame[name].astype(object).fillna(MISSING).astype(str).astype(object)
-        found.append(ready)
-    return found
+        result.append(ready)
+    return result
 
 
 def fit(train, valid, protocol):

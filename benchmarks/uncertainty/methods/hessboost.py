@@ -30,5 +30,5 @@ def forecast(train, test, seed, threads):
     rounds = trial.best_iteration + 1
     model = boost(settings, DMatrix(X, label=y), rounds, verbose_eval=False)
     seconds = time.process_time() - start
-    found = model.predict_distribution(test)
-    return {"hessboost": Forecast.of(Normal(found.mean(), np.sqrt(found.variance())), seconds)}
+    result = model.predict_distribution(test)
+    return {"hessboost": Forecast.of(Normal(result.mean(), np.sqrt(result.variance())), seconds)}

@@ -23,5 +23,5 @@ def forecast(train, test, seed, threads):
     rounds = MAX_ROUNDS if trial.best_val_loss_itr is None else trial.best_val_loss_itr + 1
     model = NGBRegressor(n_estimators=rounds, random_state=seed, verbose=False).fit(X, y)
     seconds = time.process_time() - start
-    found = model.pred_dist(test).params
-    return {"ngboost": Forecast.of(Normal(found["loc"], found["scale"]), seconds)}
+    result = model.pred_dist(test).params
+    return {"ngboost": Forecast.of(Normal(result["loc"], result["scale"]), seconds)}

@@ -34,7 +34,7 @@ def row_reader(n_columns: int) -> Callable[[Any], Array]:
 def _as_floats(values: Array) -> Array:
     """Return a vector of objects or of unusual numbers as float64."""
     cells = values.tolist() if values.dtype.kind in "OUSmMc" else []
-    for place, cell in enumerate(cells):
+    for feature, cell in enumerate(cells):
         if not (cell is None or is_number(cell)):
-            raise ValueError(f"a row must be numbers; feature {place} is {cell!r}")
+            raise ValueError(f"a row must be numbers; feature {feature} is {cell!r}")
     return values.astype(np.float64)

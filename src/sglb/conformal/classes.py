@@ -78,10 +78,10 @@ class ConformalClasses:
                 bounds[index] = scores[k - 1]
         n_rows = np.array([len(scores) for scores in self.scores], dtype=np.int64)
         if (short := np.flatnonzero(np.isinf(bounds))).size:
-            what = f"class {short[0]} is in every set"
+            consequence = f"class {short[0]} is in every set"
             if len(short) > 1:
-                what = f"classes {', '.join(map(str, short))} are in every set"
-            warn_too_few(int(n_rows[short].min()), coverage, what, stacklevel=2)
+                consequence = f"classes {', '.join(map(str, short))} are in every set"
+            warn_too_few(int(n_rows[short].min()), coverage, consequence, stacklevel=2)
         return PredictionSets(1.0 - table <= bounds, coverage, coverage, n_rows)
 
 

@@ -78,11 +78,11 @@ def rows_needed(coverage: float) -> int:
     return n_rows
 
 
-def warn_too_few(n_rows: int, coverage: float, what: str, stacklevel: int) -> None:
-    """Warn that n_rows rows leave `what` without a finite bound."""
+def warn_too_few(n_rows: int, coverage: float, consequence: str, stacklevel: int) -> None:
+    """Warn that n_rows rows are too few for a finite bound, and of the consequence."""
     warnings.warn(
         f"{n_rows} calibration rows are too few for a coverage of {coverage:g}, which needs"
-        f" {rows_needed(coverage)}: {what}",
+        f" {rows_needed(coverage)}: {consequence}",
         UserWarning,
         stacklevel=stacklevel + 1,
     )

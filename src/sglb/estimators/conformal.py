@@ -66,10 +66,10 @@ class ConformalRegressor:
         """Return an interval of y for each row: `bounds` (n_rows, 2), `guarantee`, `mean_width`."""
         if self._quantiles is not None:
             return self._quantiles.interval(*self._two_quantiles(X), coverage=coverage)
-        found = self._residuals.interval(self.model.predict(X), self._scale(X), coverage)
+        intervals = self._residuals.interval(self.model.predict(X), self._scale(X), coverage)
         if self.method == "residuals":
-            return found
-        return within_support(found, self.model.predict_distribution(X))
+            return intervals
+        return within_support(intervals, self.model.predict_distribution(X))
 
     def _scale(self, X: Any) -> Floats | float:
         if self.method == "residuals":
@@ -81,8 +81,8 @@ class ConformalRegressor:
         if self.upper is None:
             several = self.model.predict(X)
             return several[:, 0], several[:, -1]
-        one, other = self.model.predict(X), self.upper.predict(X)
-        return np.minimum(one, other), np.maximum(one, other)
+        lower, upper = self.model.predict(X), self.upper.predict(X)
+        return np.minimum(lower, upper), np.maximum(lower, upper)
 
 
 class ConformalClassifier:

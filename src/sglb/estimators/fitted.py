@@ -150,8 +150,8 @@ class FittedChain(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no
 
         def rhat_of(values: Array, threads: int) -> tuple[Floats, ...]:
             raw = states.predict(values, threads)
-            found = rhat(raw.reshape(len(traces), n_each, -1))
-            return (user_shape(found.reshape(raw.shape[1:])),)
+            values_by_output = rhat(raw.reshape(len(traces), n_each, -1))
+            return (user_shape(values_by_output.reshape(raw.shape[1:])),)
 
         return self._compute(X, rhat_of)[0]
 

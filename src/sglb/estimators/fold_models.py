@@ -80,10 +80,10 @@ class FoldModels(Generic[E]):
             predict(model, self._take(np.flatnonzero(self.fold == number)))
             for number, model in enumerate(self.models)
         ]
-        found = np.empty((len(self), *parts[0].shape[1:]))
+        values = np.empty((len(self), *parts[0].shape[1:]))
         for number, part in enumerate(parts):
-            found[self.fold == number] = part
-        return found
+            values[self.fold == number] = part
+        return values
 
     def _take(self, rows: Rows) -> Any:
         return self.table.take(self._kept[rows])

@@ -134,12 +134,12 @@ class SGLBRanker(ChainEstimator):
         score = self.predict(X)
         groups = read_groups(_one_of(group, qid), len(score))
         queries = Target.of(score, groups=groups).queries if len(groups) else None
-        place = np.empty(len(score), dtype=np.int64)
+        rank = np.empty(len(score), dtype=np.int64)
         if queries is not None:
             order = np.lexsort((-score, queries.query))
             first = np.repeat(queries.starts[:-1], queries.sizes)
-            place[order] = np.arange(len(score)) - first + 1
-        return place
+            rank[order] = np.arange(len(score)) - first + 1
+        return rank
 
     def score(
         self, X: Any, y: Any, group: Any = None, sample_weight: Any = None, *, qid: Any = None

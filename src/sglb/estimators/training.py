@@ -82,10 +82,10 @@ class Training:
         ]
         histories = [scoring.history(share) for _ in chains]
         rounds = scoring.early_stopping_rounds
-        own = [self._own_callbacks(history, rounds) for history in histories]
+        callbacks_by_chain = [self._own_callbacks(history, rounds) for history in histories]
         if callbacks:
-            own[0].append(Parameters(self._resolved(chains[0])))
-        traces = self._boost(chains, n_steps, own, callbacks, at_once)
+            callbacks_by_chain[0].append(Parameters(self._resolved(chains[0])))
+        traces = self._boost(chains, n_steps, callbacks_by_chain, callbacks, at_once)
         warn_if_equal(traces, stacklevel=4)
         chain_records = [
             Record(*history.best(), history.result) if history.sets else Record()
@@ -147,7 +147,7 @@ class Training:
         self,
         chains: Sequence[Chain],
         n_steps: int,
-        own: Sequence[Sequence[Callback]],
+        callbacks_by_chain: Sequence[Sequence[Callback]],
         callbacks: Sequence[Callback],
         at_once: int,
     ) -> list[Trace]:
@@ -160,11 +160,11 @@ class Training:
                 if callable(close := getattr(callback, "close", None)):
                     stack.callback(close)
             if len(chains) == 1:
-                return [boost(chains[0], n_steps, [*own[0], *callbacks, *progress])]
+                return [boost(chains[0], n_steps, [*callbacks_by_chain[0], *callbacks, *progress])]
             if self.verbose:
                 say(f"{len(chains)} chains, {at_once} at a time; progress is that of the first")
-            own = [[*own[0], *progress], *own[1:]]
-            traces = boost_all(chains, n_steps, own, callbacks, at_once)
+            callbacks_by_chain = [[*callbacks_by_chain[0], *progress], *callbacks_by_chain[1:]]
+            traces = boost_all(chains, n_steps, callbacks_by_chain, callbacks, at_once)
         if self.verbose:
             say(f"{len(traces)} chains of {', '.join(f'{len(t):,}' for t in traces)} steps")
         return traces

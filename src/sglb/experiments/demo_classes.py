@@ -127,8 +127,8 @@ def unsure_rows(explained: Explained) -> Table:
         table.add_column(name)
     for name in ("prob.", "data", "knowledge", "mixed", "distance"):
         table.add_column(name, justify="right")
-    found = explained.uncertainty
-    total, data = np.asarray(found.total), np.asarray(found.data)
+    uncertainty = explained.uncertainty
+    total, data = np.asarray(uncertainty.total), np.asarray(uncertainty.data)
     for row in np.argsort(-total, kind="stable")[:8]:
         table.add_row(
             str(row),
@@ -136,7 +136,7 @@ def unsure_rows(explained: Explained) -> Table:
             explained.chosen[row],
             f"{explained.probability[row].max():.2f}",
             f"{data[row]:.3f}",
-            f"{found.knowledge[row]:.4f}",
+            f"{uncertainty.knowledge[row]:.4f}",
             f"{explained.mixed[row]}/{N_NEIGHBOURS}",
             f"{explained.distance[row]:.1f}",
             style="red" if explained.wrong[row] else None,

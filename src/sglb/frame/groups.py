@@ -51,10 +51,10 @@ def read_query_weight(weight: Any, groups: Integers, name: str = "sample_weight"
             f"{name} has {len(weight)} values; pass one for each of {len(groups)} rows or of"
             f" {len(numbers)} queries"
         )
-    place = np.empty(len(numbers), dtype=np.intp)
-    place[np.argsort(first)] = np.arange(len(numbers))
+    appearance = np.empty(len(numbers), dtype=np.intp)
+    appearance[np.argsort(first)] = np.arange(len(numbers))
     of_queries = read_weight(weight, numbers, name)
-    return of_queries[place[query.reshape(-1)]]
+    return of_queries[appearance[query.reshape(-1)]]
 
 
 def _as_vector(group: Any, name: str) -> Array:
@@ -92,8 +92,8 @@ def _from_sizes(sizes: Array, n_rows: int, name: str) -> Integers:
     whole = sizes.dtype.kind in "iu" and bool((sizes >= 0).all())
     total = int(sizes.sum()) if whole else 0
     if not whole or total != n_rows:
-        found = f", and their sum is {total}" if whole else ""
-        raise ValueError(f"{name} has {len(sizes)} values{found}; X has {n_rows} rows: {ADVICE}")
+        sum_text = f", and their sum is {total}" if whole else ""
+        raise ValueError(f"{name} has {len(sizes)} values{sum_text}; X has {n_rows} rows: {ADVICE}")
     return np.repeat(np.arange(len(sizes), dtype=np.int64), sizes)
 
 

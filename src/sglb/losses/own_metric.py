@@ -111,23 +111,23 @@ class OwnMetric(RankingLoss):
         width = self.sigma * math.sqrt(n / (n - 1))
         total = self.sigma * np.add.reduce(noise)
         terms = np.zeros((n, n - 1))
-        for place, i in enumerate(order):
-            others = np.delete(order, place)
+        for position, i in enumerate(order):
+            others = np.delete(order, position)
             middle = x[i] + (total - self.sigma * noise[i]) / (n - 1)
             t = (score[others] - middle) / width
             density = exp(-0.5 * t * t) / (width * math.sqrt(2.0 * math.pi))
             terms[i] = self._effects(y[others], y[i]) * density
         return terms, width
 
-    def _effects(self, others: Floats, own: float) -> Floats:
+    def _effects(self, others: Floats, relevance: float) -> Floats:
         """Metric with a row just above minus just below each of the others."""
         effects = np.zeros(len(others))
-        ranked = np.insert(others, 0, own)
+        ranked = np.insert(others, 0, relevance)
         above: float | None = None  # past a row of equal relevance the metric is what it was
-        for q in (others != own).nonzero()[0]:
-            ranked[:q], ranked[q], ranked[q + 1 :] = others[:q], own, others[q:]
+        for q in (others != relevance).nonzero()[0]:
+            ranked[:q], ranked[q], ranked[q + 1 :] = others[:q], relevance, others[q:]
             above = self._value(ranked) if above is None else above
-            ranked[q], ranked[q + 1] = others[q], own
+            ranked[q], ranked[q + 1] = others[q], relevance
             below = self._value(ranked)
             effects[q], above = above - below, below
         return effects

@@ -51,9 +51,9 @@ class LeafNumbers:
             )
         numbers = np.empty((len(self._known), len(table)), dtype=np.int32)
         for k, known in enumerate(self._known):
-            place = np.searchsorted(known, table[:, k])
-            is_known = known[np.minimum(place, len(known) - 1)] == table[:, k]
-            numbers[k] = np.where(is_known, place, len(known))
+            index = np.searchsorted(known, table[:, k])
+            is_known = known[np.minimum(index, len(known) - 1)] == table[:, k]
+            numbers[k] = np.where(is_known, index, len(known))
         return StoredPartitions(numbers, self.n_leaves)
 
 

@@ -70,17 +70,17 @@ def fan_chart(
     if len(shown) < 2 or not ((shown > 0.0) & (shown < 1.0)).all():
         raise ValueError(f"levels must be at least two numbers in (0, 1), got {list(levels)}")
     table = _read_quantiles(predictions, shown, levels)
-    place = _read_place(x, table)
-    order = np.argsort(place, kind="stable")
+    position = _read_position(x, table)
+    order = np.argsort(position, kind="stable")
     axes = axes_to_draw_on(axes, 8.0, 4.6)
     if y is not None:
-        _draw_outcomes(axes, place[order], _read("y", y, len(table))[order])
+        _draw_outcomes(axes, position[order], _read("y", y, len(table))[order])
     is_binned = len(table) > FINEST_BANDS
-    at, bands = place[order], table[order]
+    at, bands = position[order], table[order]
     if is_binned:
         parts = np.array_split(order, min(n_bins, len(table)))
         mixed = _fine_quantiles(predictions, table, shown)
-        at = np.array([place[rows].mean() for rows in parts])
+        at = np.array([position[rows].mean() for rows in parts])
         bands = np.array([np.quantile(mixed[rows], shown) for rows in parts])
     n_bands = len(shown) // 2
     for number in range(n_bands):  # from the outermost inwards
@@ -315,14 +315,14 @@ def _fine_quantiles(predictions: Distribution | ArrayLike, table: Floats, shown:
     return np.asarray(table[:, left] + share * (table[:, left + 1] - table[:, left]))
 
 
-def _read_place(x: ArrayLike | None, table: Floats) -> Floats:
+def _read_position(x: ArrayLike | None, table: Floats) -> Floats:
     """Return where rows are along the axis: their feature, or their rank by prediction."""
     if x is not None:
         return _read("x", x, len(table))
     middle = table[:, table.shape[1] // 2]
-    place = np.empty(len(table))
-    place[np.argsort(middle, kind="stable")] = np.arange(1, len(table) + 1)
-    return place
+    position = np.empty(len(table))
+    position[np.argsort(middle, kind="stable")] = np.arange(1, len(table) + 1)
+    return position
 
 
 def _several(uncertainty: Any) -> dict[str, Any]:

@@ -109,10 +109,12 @@ class QuadraticEnergy:
         self, state: Floats, largest: Floats, leaf: Ints, n_leaves: int, n_threads: int
     ) -> Floats:
         """Return the sums of w_i H_i d_i by leaf, (n_leaves, n_outputs, M)."""
-        found = np.empty((n_leaves, self.n_outputs, state.shape[2]))
+        sums_by_leaf = np.empty((n_leaves, self.n_outputs, state.shape[2]))
         magic = rounding_magic(self._bound, largest)
-        _core.sum_curvature(state, self._diagonal, self._factor, leaf, magic, found, n_threads)
-        return found
+        _core.sum_curvature(
+            state, self._diagonal, self._factor, leaf, magic, sums_by_leaf, n_threads
+        )
+        return sums_by_leaf
 
 
 class LossEnergy:
@@ -163,10 +165,12 @@ class LossEnergy:
         steepest = np.maximum(
             gradient.max(axis=(0, 1), initial=0.0), -gradient.min(axis=(0, 1), initial=0.0)
         )
-        found = np.empty((n_leaves, self.n_outputs, n_draws))
+        sums_by_leaf = np.empty((n_leaves, self.n_outputs, n_draws))
         magic = rounding_magic(self._total_weight, steepest)
-        _core.sum_gradient(gradient, kernel_weight(self.weight), leaf, magic, found, n_threads)
-        return found
+        _core.sum_gradient(
+            gradient, kernel_weight(self.weight), leaf, magic, sums_by_leaf, n_threads
+        )
+        return sums_by_leaf
 
 
 def ordinary_weight(weight: Floats, n_copies: int = 1) -> float:

@@ -49,7 +49,7 @@ def largest_harmless(
     p = _probabilities(loss, raw)
     q = _probabilities(loss, CAUTION * raw)
     least = sums.mean(_cross_entropy(q, q))
-    own = sums.mean(_cross_entropy(q, p))
+    cost = sums.mean(_cross_entropy(q, p))
 
     def is_harmless(variance: float) -> bool:
         # The mean over M pairs of a normal d and -d costs 1 + 2 / M times as much as that over
@@ -60,7 +60,7 @@ def largest_harmless(
             (_probabilities(loss, raw + draws[:, :, k]) for k in range(n_draws)), np.zeros_like(p)
         )
         m /= n_draws
-        return sums.mean(_cross_entropy(q, m)) - own <= LARGEST_COST * least
+        return sums.mean(_cross_entropy(q, m)) - cost <= LARGEST_COST * least
 
     # The cost grows with the variance; the least variance is not tried.
     return PRIOR_VARIANCES[bisect_left(PRIOR_VARIANCES[:-1], True, key=is_harmless)]

@@ -57,14 +57,14 @@ class TreePartitions:
         """Return the leaf of every row in tree k, (n_rows,), valid until the next call."""
         structures = self._structures[k : k + 1]
         _core.tree_leaves(self.columns, structures, 0, self._leaf, self.n_threads)
-        found: Ints = self._leaf[0]
-        return found
+        leaf_of_rows: Ints = self._leaf[0]
+        return leaf_of_rows
 
     def leaves(self, first: int, end: int) -> Ints:
         """Return the leaves of rows first .. end - 1 in all trees, (K, end - first)."""
-        found = np.empty((len(self._structures), end - first), dtype=np.int32)
-        _core.tree_leaves(self.columns, self._structures, first, found, self.n_threads)
-        return found
+        leaf_of_rows = np.empty((len(self._structures), end - first), dtype=np.int32)
+        _core.tree_leaves(self.columns, self._structures, first, leaf_of_rows, self.n_threads)
+        return leaf_of_rows
 
 
 class StoredPartitions:
@@ -97,8 +97,8 @@ class StoredPartitions:
 
     def leaf(self, k: int) -> Ints:
         """Return the leaf of every row in partition k, (n_rows,)."""
-        found: Ints = self._leaves[k]
-        return found
+        leaf_of_rows: Ints = self._leaves[k]
+        return leaf_of_rows
 
     def leaves(self, first: int, end: int) -> Ints:
         """Return the leaves of rows first .. end - 1 in all partitions, (K, end - first)."""

@@ -38,7 +38,7 @@ FLOORS = [
     {"training_set"},
     {"bins", "bundles", "categories", "conformal", "likelihood", "scaling", "transition"},
     {"datasets", "frame", "gains", "labels", "layouts", "noise", "tables", "target"},
-    {"elementary", "queries", "sums"},
+    {"elementary", "queries", "row_numbers", "sums"},
     {"calibration", "diagnostics", "distributions"},
     {"weights"},
     {"_core", "columns", "errors", "files", "threads"},

@@ -17,9 +17,11 @@ from sglb import _core, sums
 from sglb.leaves import NewtonPath
 from sglb.losses import Loss
 from sglb.losses.shapes import user_shape
+from sglb.row_numbers import RowNumbers
 from sglb.samplers import Move
 from sglb.slopes import SlopeBounds, SlopesAt
 from sglb.structure import Sample, SamplePlan, Structure
+from sglb.target import Target
 from sglb.totals import Totals
 from sglb.trace import Trace, mean_raw
 from sglb.training_set import TrainingSet
@@ -53,20 +55,22 @@ class Shard:
         self.raw: Floats = state[0]
         totals = Totals.of([data]) if totals is None else totals
         self.totals = totals
+        numbers = RowNumbers(first_row, totals.n_rows, totals.n_copies)
+        self._target = data.target.numbered(numbers)
         self._core = _core.Shard(
             data.code_columns,
             data.code_rows,
             data.n_codes,
             data.kinds,
             totals.core_weights(data.target),
-            (first_row, totals.n_rows, totals.n_copies),
+            numbers,
             n_threads,
         )
         self._sums = _core.LeafSums()
         self._sample = _core.Sample()
         self._sample.bundles = data.bundles
         self._here = SlopesAt(
-            self.raw, data.target, loss, totals, newton=newton, n_threads=n_threads
+            self.raw, self._target, loss, totals, newton=newton, n_threads=n_threads
         )
         self._ahead: SlopesAt | None = None
         self._newton, self._n_threads = newton, n_threads
@@ -109,7 +113,8 @@ class Shard:
         """Draw the sample that a structure is searched on; the next call makes it another one."""
         sample, noise = self._sample, move.structure_noise / self._root_copies
         sample.time = move.learning_rate * draws.step
-        sample.draw(self._core, self._here.slopes, plan, noise, move.subsample, bounds, draws)
+        rate = self._here.row_rate(move)
+        sample.draw(self._core, self._here.slopes, plan, noise, rate, bounds, draws)
         return sample
 
     def begin_draw(
@@ -118,7 +123,8 @@ class Shard:
         """Begin to draw this shard's part of a sample."""
         sample, noise = self._sample, move.structure_noise / self._root_copies
         sample.time = move.learning_rate * draws.step
-        sample.begin(self._core, self._here.slopes, plan, noise, move.subsample, bounds, draws)
+        rate = self._here.row_rate(move)
+        sample.begin(self._core, self._here.slopes, plan, noise, rate, bounds, draws)
         return sample
 
     def leaf_sums(
@@ -137,7 +143,7 @@ class Shard:
             self._core,
             structure,
             slopes,
-            move.subsample,
+            self._here.row_rate(move),
             bounds,
             draws,
             None if path is None else path.core,
@@ -156,7 +162,7 @@ class Shard:
         if self._ahead is None:
             self._ahead = SlopesAt(
                 np.empty_like(self.raw),
-                self.data.target,
+                self._target,
                 self.loss,
                 self.totals,
                 newton=self._newton,
@@ -209,6 +215,8 @@ class Shards:
 
     def __init__(self, shards: Sequence[Shard]) -> None:
         self.shards = list(shards)
+        if self.loss.by_group:
+            _check_whole_queries([shard.data.target for shard in shards])
         self._sample = _core.Sample()
         self._sample.bundles = shards[0].data.bundles
 
@@ -312,6 +320,15 @@ class Shards:
 
 
 Rows = Shard | Shards
+
+
+def _check_whole_queries(parts: Sequence[Target]) -> None:
+    """Reject shards that divide a query, whose rows need to know one another."""
+    queries = np.concatenate([np.unique(part.groups) for part in parts])
+    numbers, counts = np.unique(queries, return_counts=True)
+    if (counts > 1).any():
+        divided = numbers[np.argmax(counts > 1)]
+        raise ValueError(f"query {divided} lies in several shards; deal whole queries to a shard")
 
 
 def _merged(parts: Sequence[sums.ExactSum]) -> sums.ExactSum:

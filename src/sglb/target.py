@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sglb import sums
 from sglb.queries import Queries
+from sglb.row_numbers import RowNumbers
 from sglb.weights import Rows, are_equal, as_weights, kernel_weight, take_weight
 
 Floats = NDArray[np.float64]
@@ -28,7 +29,8 @@ class Target:
 
     Values are numbers or, with classes, indices of `classes`. Weights are multiplicities. Rows of
     one group belong together, as the documents of a query do; rows without groups are independent.
-    Numbers of rows in groups are relevances.
+    Numbers of rows in groups are relevances. `numbers` says which rows of a larger table they are;
+    rows that are taken are a table by themselves.
     """
 
     values: Floats  # (n_rows,)
@@ -36,6 +38,7 @@ class Target:
     groups: NDArray[np.int64]  # (n_rows,), or (0,) without groups
     classes: NDArray[Any]  # (n_classes,) labels, none for numbers
     task: Task
+    numbers: RowNumbers
 
     @classmethod
     def of(
@@ -55,6 +58,7 @@ class Target:
             np.asarray(groups, dtype=np.int64),
             labels,
             task_of(len(labels), ranked=np.size(groups) > 0),
+            RowNumbers(0, len(numbers)),
         )
 
     def __len__(self) -> int:
@@ -91,12 +95,18 @@ class Target:
 
     def take(self, rows: Rows) -> "Target":
         """Return some of the rows."""
+        values = self.values[rows]
         return replace(
             self,
-            values=self.values[rows],
+            values=values,
             weight=take_weight(self.weight, rows),
             groups=self.groups[rows] if len(self.groups) else self.groups,
+            numbers=RowNumbers(0, len(values)),
         )
+
+    def numbered(self, numbers: RowNumbers) -> "Target":
+        """Return the rows as those of a larger table."""
+        return self if numbers == self.numbers else replace(self, numbers=numbers)
 
     def in_groups(self, groups: NDArray[np.int64]) -> "Target":
         """Return the rows in groups; without any, as they are."""
@@ -116,6 +126,7 @@ class Target:
             values=np.tile(self.values, n_copies),
             weight=np.tile(self.weight / n_copies, n_copies),
             groups=_copied_groups(self.groups, n_copies),
+            numbers=RowNumbers(0, len(self), n_copies),
         )
 
 

@@ -75,7 +75,7 @@ class OwnMetric(RankingLoss):
             x, gradient = self._shifted(target, at.raw), np.zeros(len(at.raw))
             n_samples = SAMPLES if at.draws is None else 1
             for sample in range(n_samples):
-                noise = _normals(at.draws or _core.Draws(0, sample), Role.RANKING, len(x))
+                noise = _normals(at.draws or _core.Draws(0, sample), Role.RANKING, target)
                 for rows in _queries(target):
                     terms, _ = self._boundaries(target.values[rows], x[rows], noise[rows])
                     total = np.add.reduce(terms, axis=1)
@@ -90,7 +90,7 @@ class OwnMetric(RankingLoss):
         total = np.zeros(len(target))
         x = self._shifted(target, np.zeros(len(target)))
         for sample in range(SAMPLES):
-            noise = _normals(_core.Draws(0, sample // 2), Role.CURVATURE, len(target))
+            noise = _normals(_core.Draws(0, sample // 2), Role.CURVATURE, target)
             for rows in _queries(target):
                 mirrored = noise[rows] if sample % 2 == 0 else -noise[rows]
                 terms, width = self._boundaries(target.values[rows], x[rows], mirrored)
@@ -147,8 +147,9 @@ def _queries(target: Target, smallest: int = 2) -> Iterator[NDArray[np.intp]]:
             yield queries.order[begin:end]
 
 
-def _normals(draws: _core.Draws, role: int, n: int) -> Floats:
-    """Return normals number 0 .. n - 1, those of the native kernel."""
-    out = np.empty((1, 1, n))
-    _core.draw_normals(draws, role, 0, out)
-    return out.reshape(n)
+def _normals(draws: _core.Draws, role: int, target: Target) -> Floats:
+    """Return the normal of each row's number, as the native kernel draws it."""
+    normals = np.empty(len(target))
+    for rows, first in target.numbers.runs(len(target)):
+        _core.draw_normals(draws, role, first, normals[rows].reshape(1, 1, -1))
+    return normals

@@ -104,7 +104,8 @@ class MetricLoss(RankingLoss):
 
 def core_queries(target: Target) -> _core.Queries:
     """Return the queries of a target as kernels take them."""
-    return _core.Queries(target.queries.order.astype(np.uint32), target.queries.starts)
+    order = target.queries.order.astype(np.uint32)
+    return _core.Queries(order, target.queries.starts, target.numbers)
 
 
 def _check_name(loss: MetricLoss, parameter: str, value: str, known: tuple[str, ...]) -> None:

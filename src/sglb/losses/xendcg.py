@@ -60,7 +60,9 @@ class XeNdcg(RankingLoss):
         def fill(at: QuerySlopes) -> None:
             p = mean_share
             if at.draws is not None:
-                _core.words(at.draws.seed, at.draws.step, Role.RELEVANCE, 0, 0, words)
+                seed, step = at.draws.seed, at.draws.step
+                for rows, first in target.numbers.runs(len(words)):
+                    _core.words(seed, step, Role.RELEVANCE, 0, first, words[rows])
                 p = _share(queries, power - np.ldexp(words[:, 0] + 0.5, -32))
             shifted, total = _exponents(queries, at.raw)
             q = exp(shifted) / total[queries.query]

@@ -35,6 +35,14 @@ def advance_draws(leaf, values, shrink, state):
     return moved, np.abs(moved).max(axis=(0, 1), initial=0.0)
 
 
+def add_partitions(leaves, first, values, state):
+    """The state of rows plus the values of their leaves, partition after partition."""
+    moved = state.copy()
+    for leaf, begin in zip(leaves, first, strict=True):
+        moved += values[begin + leaf].transpose(1, 0, 2)
+    return moved
+
+
 def draw_normals(seed, step, role, first_draw, shape):
     """Normals (L, K, M): number (leaf << 32) + draw of the stream of an output."""
     n_leaves, n_outputs, n_draws = shape

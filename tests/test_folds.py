@@ -8,7 +8,14 @@ from sklearn.datasets import load_diabetes, make_classification
 
 from sglb import BaseCallback, SGLBClassifier, SGLBRegressor
 from sglb.boosting import boost
-from sglb.folds import N_FOLDS, PATIENCE, STRIDE, CrossValidation, assign_folds
+from sglb.folds import (
+    N_FOLDS,
+    PATIENCE,
+    STRIDE,
+    CrossValidation,
+    assign_folds,
+    folds_for_residuals,
+)
 from sglb.frame import read_features
 from sglb.losses import get_loss
 from sglb.prepare import LabelledRows, Request, prepare
@@ -252,11 +259,33 @@ def test_every_row_is_predicted_by_the_chain_that_has_not_seen_it(n_steps, chain
     validation.run_to(20)
     raw = validation.out_of_fold(n_steps, 2)
     assert raw.shape == (1, len(Y))
-    assert validation.n_steps == max(20, n_steps)
     for number in range(N_FOLDS):
         inside = validation.fold_of == number
         trace = boost(recipe.make_chain(data.take(~inside), 1, number=chain), n_steps)
         assert trace.predict(X[inside])[0] == pytest.approx(raw[0, inside], rel=1e-6)
+
+
+def test_fewer_folds_hold_out_fewer_rows_and_predict_them_as_all_folds_do():
+    recipe, data = prepared_diabetes()
+    every, few = recipe.cross_validation(data), recipe.cross_validation(data, n_folds=2)
+    held_out = every.fold_of < 2
+    assert (few.held_out == held_out).all()
+    assert every.held_out.all()
+    assert (few.out_of_fold(12) == every.out_of_fold(12)[:, held_out]).all()
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "n_folds"), [(50, 5), (10_000, 5), (10_001, 4), (20_000, 3), (10**6, 2)]
+)
+def test_residuals_come_from_fewer_folds_where_rows_are_many(n_rows, n_folds):
+    assert folds_for_residuals(n_rows) == n_folds
+
+
+def test_scored_steps_and_those_that_are_not_lead_to_the_same_raw_scores():
+    recipe, data = prepared_diabetes()
+    scored, other = recipe.cross_validation(data), recipe.cross_validation(data)
+    scored.run_to(30)
+    assert (scored.out_of_fold(30) == other.out_of_fold(30)).all()
 
 
 def test_chains_of_another_number_have_the_same_folds_and_other_noise():

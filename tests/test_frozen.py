@@ -77,6 +77,30 @@ def test_a_step_of_the_state_equals_its_twin(rng, shape):
     assert np.array_equal(largest, bounds)
 
 
+@given(generators, shapes, st.integers(1, 20), st.integers(1, 3))
+def test_values_of_all_partitions_equal_their_twin(rng, shape, n_partitions, n_threads):
+    state, _ = random_state(rng, *shape)
+    n_leaves = rng.integers(1, 7, n_partitions)
+    first = np.cumsum(n_leaves) - n_leaves
+    values = rng.normal(size=(n_leaves.sum(), len(state), state.shape[2]))
+    begin, end = sorted(rng.integers(0, state.shape[1], 2, endpoint=True).tolist())
+    leaves = rng.integers(0, n_leaves[:, None], (n_partitions, end - begin)).astype(np.int32)
+    expected = state.copy()
+    expected[:, begin:end] = reference.add_partitions(leaves, first, values, state[:, begin:end])
+    _core.add_partitions(leaves, first, values, begin, state, n_threads)
+    assert np.array_equal(state, expected)
+
+
+def test_values_of_partitions_reject_rows_and_leaves_out_of_range():
+    state, values = np.zeros((1, 4, 2)), np.zeros((3, 1, 2))
+    first, leaves = np.array([0, 2]), np.zeros((2, 3), dtype=np.int32)
+    with pytest.raises(ValueError, match="first_row"):
+        _core.add_partitions(leaves, first, values, 2, state, 1)
+    leaves[1, 2] = 1  # the second partition has a single leaf
+    with pytest.raises(ValueError, match="leaf out of range"):
+        _core.add_partitions(leaves, first, values, 0, state, 1)
+
+
 @given(seeds, steps, st.integers(0, 1000), st.integers(1, 5), st.integers(1, 3), st.integers(1, 17))
 def test_normals_of_leaves_and_draws_equal_their_twin(seed, step, first, n_leaves, n_outputs, n):
     out = np.empty((n_leaves, n_outputs, n))

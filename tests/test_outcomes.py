@@ -146,6 +146,31 @@ def test_amounts_have_laws_of_their_own(loss):
     assert abs(np.mean(y[2000:] <= quantile) - 0.9) < 0.045
 
 
+def test_many_rows_need_fewer_folds_for_intervals_that_hold():
+    X, y, deviation = noisy(16_000)
+    settings = FAST | {"n_estimators": 40, "learning_rate": 0.2, "uncertainty": True}
+    model, other = (SGLBRegressor(n_jobs=n_jobs, **settings).fit(X, y) for n_jobs in (1, 3))
+    X, y, deviation = noisy(20_000, seed=1)
+    interval = model.predict_interval(X, coverage=0.9)
+    assert (other.predict_interval(X, coverage=0.9) == interval).all()
+    inside = (interval[:, 0] <= y) & (y <= interval[:, 1])
+    # A binomial share of 4,000 rows is off by .015 with probability .002.
+    for rows in np.array_split(np.argsort(deviation), 5):
+        assert 0.87 < inside[rows].mean() < 0.93
+
+
+def test_two_folds_of_weighted_rows_with_categories_give_intervals(monkeypatch):
+    monkeypatch.setattr("sglb.folds.RESIDUAL_FOLDS", ())
+    X, y, _ = noisy()
+    frame = pd.DataFrame(X, columns=list("abc"))
+    frame["d"] = pd.Categorical((10 * X[:, 0]).round().astype(int).astype(str))
+    weight = np.random.default_rng(0).integers(1, 4, N).astype(float)
+    model = SGLBRegressor(uncertainty=True, **FAST).fit(frame, y, weight)
+    interval = model.predict_interval(frame)
+    inside = (interval[:, 0] <= y) & (y <= interval[:, 1])
+    assert 0.88 < inside.mean() < 0.97  # of training rows
+
+
 def test_several_quantiles_are_a_distribution_after_any_fit():
     X, y, _ = noisy()
     model = SGLBRegressor(loss="quantile", quantile=[0.1, 0.5, 0.9], **FAST).fit(X, y)

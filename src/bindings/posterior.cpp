@@ -36,6 +36,20 @@ RowLeaves leaves_of(const In<int32_t, 1>& leaf, const DrawShape& shape, const Va
     return rows;
 }
 
+// Reject leaves (T, n) of partitions that are not among their values, first[t] .. first[t + 1] - 1.
+void require_leaves(const In<int32_t, 2>& leaves, const In<int64_t, 1>& first, int64_t n_values) {
+    const int64_t n_partitions = length(leaves, 0), n_rows = length(leaves, 1);
+    for (int64_t t = 0; t < n_partitions; ++t) {
+        const int64_t begin = first.data()[t];
+        const int64_t end = t + 1 < n_partitions ? first.data()[t + 1] : n_values;
+        require(0 <= begin && begin <= end && end <= n_values, "first must rise to L");
+        uint32_t last = 0;
+        for (int64_t i = 0; i < n_rows; ++i)
+            last = std::max(last, static_cast<uint32_t>(leaves.data()[t * n_rows + i]));
+        require(n_rows == 0 || static_cast<int64_t>(last) < end - begin, "leaf out of range");
+    }
+}
+
 void py_sum_curvature(In<double, 3> state, In<double, 2> diagonal, MaybeMatrix<double> factor,
                       In<int32_t, 1> leaf, In<double, 1> magic, Array<double, 3> sums,
                       int n_threads) {
@@ -69,6 +83,21 @@ void py_advance_draws(In<int32_t, 1> leaf, In<double, 3> values, double shrink,
     advance_draws(shape, rows, values.data(), shrink, state.data(), largest.data(), n_threads);
 }
 
+void py_add_partitions(In<int32_t, 2> leaves, In<int64_t, 1> first, In<double, 3> values,
+                       int64_t first_row, Array<double, 3> state, int n_threads) {
+    const DrawShape shape = shape_of(state);
+    const int64_t n_partitions = length(leaves, 0), n_rows = length(leaves, 1);
+    require(length(first, 0) == n_partitions && length(values, 1) == shape.n_outputs &&
+                length(values, 2) == shape.n_draws && first_row >= 0 &&
+                first_row + n_rows <= shape.n_rows,
+            "leaves must be (T, n), first (T,), values (L, K, M), state (K, N, M) of N >= "
+            "first_row + n rows");
+    require_leaves(leaves, first, length(values, 0));
+    nb::gil_scoped_release release;
+    add_partitions(shape, {leaves.data(), first.data(), n_partitions, first_row, n_rows},
+                   values.data(), state.data(), n_threads);
+}
+
 void py_draw_normals(const Draws& draws, uint32_t role, uint32_t first_draw, Array<double, 3> out) {
     nb::gil_scoped_release release;
     draw_normals({draws.seed, draws.step, static_cast<Role>(role)}, first_draw, length(out, 0),
@@ -98,15 +127,7 @@ void py_add_leaf_draws(In<int32_t, 2> leaves, In<int64_t, 1> first, In<float, 3>
     require(length(first, 0) == n_partitions && length(out, 0) == length(values, 1) &&
                 length(out, 1) == n_rows && length(out, 2) == length(values, 2),
             "leaves must be (T, N), first (T,), values (L, K, M), out (K, N, M)");
-    for (int64_t t = 0; t < n_partitions; ++t) {
-        const int64_t begin = first.data()[t];
-        const int64_t end = t + 1 < n_partitions ? first.data()[t + 1] : length(values, 0);
-        require(0 <= begin && begin <= end && end <= length(values, 0), "first must rise to L");
-        uint32_t last = 0;
-        for (int64_t i = 0; i < n_rows; ++i)
-            last = std::max(last, static_cast<uint32_t>(leaves.data()[t * n_rows + i]));
-        require(n_rows == 0 || static_cast<int64_t>(last) < end - begin, "leaf out of range");
-    }
+    require_leaves(leaves, first, length(values, 0));
     const LeafDraws draws{n_partitions, length(values, 1), length(values, 2), first.data(),
                           values.data()};
     nb::gil_scoped_release release;
@@ -122,6 +143,8 @@ void bind_posterior(nb::module_& m) {
           "magic"_array, "sums"_array, "n_threads"_a);
     m.def("advance_draws", &py_advance_draws, "leaf"_array, "values"_array, "shrink"_a,
           "state"_array, "largest"_array, "n_threads"_a);
+    m.def("add_partitions", &py_add_partitions, "leaves"_array, "first"_array, "values"_array,
+          "first_row"_a, "state"_array, "n_threads"_a);
     m.def("draw_normals", &py_draw_normals, "draws"_a, "role"_a, "first_draw"_a, "out"_array);
     m.def("tree_leaves", &py_tree_leaves, "columns"_array, "structures"_a, "first_row"_a,
           "leaves"_array, "n_threads"_a);

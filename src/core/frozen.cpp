@@ -1,6 +1,7 @@
 #include "frozen.h"
 
 #include <algorithm>
+#include <cstring>
 #include <vector>
 
 #include "aligned.h"
@@ -142,6 +143,51 @@ SGLB_KERNEL void advance_any(const AdvanceTask& task, Run run, double* largest) 
     advance_rows<0>(task, run, largest);
 }
 
+// Rows that pass while the values of a group of partitions stay in the second cache beside their
+// state: 512 KB of state, 256 KB of values of eight trees of 256 leaves.
+constexpr int64_t tile_rows = 4096;
+constexpr int64_t group = 8;
+
+struct AddTask {
+    const DrawShape& shape;
+    const PartitionLeaves& rows;
+    const double* values;
+    double* state;
+};
+
+// A batch of draws of a row in registers. Compilers keep an array in memory.
+using Batch = double __attribute__((vector_size(batch * sizeof(double))));
+
+SGLB_INLINE void add_values(const double* values, const int64_t* at, int64_t n, double* row) {
+    Batch sum, value;
+    std::memcpy(&sum, row, sizeof sum);
+    for (int64_t t = 0; t < n; ++t) {
+        std::memcpy(&value, values + at[t], sizeof value);
+        sum += value;
+    }
+    std::memcpy(row, &sum, sizeof sum);
+}
+
+SGLB_KERNEL void add_group(const AddTask& task, Run run, int64_t first, int64_t last) {
+    const int64_t m = task.shape.n_draws, n_outputs = task.shape.n_outputs, n = last - first;
+    const PartitionLeaves& rows = task.rows;
+    for (int64_t k = 0; k < n_outputs; ++k)
+        for (int64_t i = run.begin; i < run.end; ++i) {
+            int64_t at[group];  // where the values of the row's leaves begin
+            for (int64_t t = 0; t < n; ++t) {
+                const int64_t leaf = rows.leaves[(first + t) * rows.n_rows + i];
+                at[t] = ((rows.first[first + t] + leaf) * n_outputs + k) * m;
+            }
+            double* row = task.state + (k * task.shape.n_rows + rows.first_row + i) * m;
+            if (m == batch) {
+                add_values(task.values, at, n, row);
+                continue;
+            }
+            for (int64_t t = 0; t < n; ++t)
+                for (int64_t d = 0; d < m; ++d) row[d] += task.values[at[t] + d];
+        }
+}
+
 SGLB_KERNEL void normals_of(const Stream& stream, uint64_t first, int64_t n, double* out) {
     const Stream copy = stream;  // lets the compiler keep it in registers
     for (int64_t d = 0; d < n; ++d) out[d] = normal_at(copy, first + static_cast<uint64_t>(d));
@@ -190,6 +236,18 @@ void advance_draws(const DrawShape& shape, const RowLeaves& rows, const double* 
     for (const AlignedVector<double>& part : parts)
         for (int64_t d = 0; d < m; ++d)
             largest[d] = maximum(largest[d], part[static_cast<size_t>(d)]);
+}
+
+void add_partitions(const DrawShape& shape, const PartitionLeaves& rows, const double* values,
+                    double* state, int n_threads) {
+    const AddTask task{shape, rows, values, state};
+    const int64_t n_tiles =
+        std::max((rows.n_rows + tile_rows - 1) / tile_rows, runs_of(rows.n_rows, n_threads));
+    parallel_for(n_tiles, n_threads, [&](int64_t number) {
+        const Run run = run_of(rows.n_rows, n_tiles, number);
+        for (int64_t first = 0; first < rows.n_partitions; first += group)
+            add_group(task, run, first, std::min(first + group, rows.n_partitions));
+    });
 }
 
 void draw_normals(Stream stream, uint32_t first_draw, int64_t n_leaves, int64_t n_outputs,

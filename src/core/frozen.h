@@ -28,6 +28,13 @@ struct RowLeaves {
     int64_t n_leaves;
 };
 
+// Leaves of a run of rows, first_row .. first_row + n_rows - 1, in several partitions.
+struct PartitionLeaves {
+    const int32_t* leaves;  // [n_partitions * n_rows]
+    const int64_t* first;   // [n_partitions]: where the values of a partition begin
+    int64_t n_partitions, first_row, n_rows;
+};
+
 // Weighted second derivatives of a row at the centre, diag(diagonal) - factor factor'.
 struct Curvature {
     const double* diagonal;  // [n_outputs * n_rows]
@@ -46,6 +53,11 @@ void sum_gradient(const DrawShape& shape, const double* gradient, const double* 
 // OUT largest [n_draws]: the largest |state| of each draw.
 void advance_draws(const DrawShape& shape, const RowLeaves& rows, const double* values,
                    double shrink, double* state, double* largest, int n_threads);
+
+// IN/OUT state of the rows of `rows`: their leaves' values in all partitions are added, partition
+// after partition. Values are [leaves of all partitions * n_outputs * n_draws].
+void add_partitions(const DrawShape& shape, const PartitionLeaves& rows, const double* values,
+                    double* state, int n_threads);
 
 // OUT out [n_leaves * n_outputs * n_draws]: normal number (leaf << 32) + first_draw + m of an
 // output's stream. So the noise of a draw does not depend on the draws beside it.

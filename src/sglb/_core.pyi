@@ -515,6 +515,19 @@ def advance_draws(
     IN/OUT state (K, N, M), OUT largest (M,): the largest absolute state of each draw.
     """
 
+def add_partitions(
+    leaves: Ints,
+    first: NDArray[np.int64],
+    values: Floats,
+    first_row: int,
+    state: Floats,
+    n_threads: int,
+) -> None:
+    """Add the values of leaves (T, n) of rows first_row, ... in T partitions to their draws.
+
+    Partition t has leaf j at values[first[t] + j], values (L, K, M). IN/OUT state (K, N, M).
+    """
+
 def draw_normals(draws: Draws, role: int, first_draw: int, out: Floats) -> None:
     """Standard normals of leaves and draws first_draw, first_draw + 1, ...: OUT out (L, K, M)."""
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sglb.bins import Bins
 from sglb.categories import Encoding, row_orders, training_codes
 from sglb.chain import Chain
-from sglb.folds import CrossValidation, Fold, assign_folds
+from sglb.folds import N_FOLDS, CrossValidation, Fold, assign_folds
 from sglb.frame import Features
 from sglb.losses import Loss
 from sglb.noise import chain_seed
@@ -103,10 +103,12 @@ class Recipe:
         seed = chain_seed(settings.seed, number) if number else settings.seed
         return Chain(rows, settings.sampler, rule, settings.leaves, trace, seed=seed)
 
-    def cross_validation(self, data: TrainingSet, *, number: int = 0) -> CrossValidation:
+    def cross_validation(
+        self, data: TrainingSet, *, number: int = 0, n_folds: int = N_FOLDS
+    ) -> CrossValidation:
         """Return chains of a number on all rows but those of a fold each; none has taken a step.
 
-        Chains of all numbers have the same folds.
+        Chains of all numbers have the same folds, of which the first `n_folds` have a chain.
         """
 
         def make_fold(inside: NDArray[np.bool_]) -> Fold:
@@ -114,4 +116,4 @@ class Recipe:
             chain = self.make_chain(rows, 1, number=number)
             return Fold(chain, data.first_copy().take(inside))
 
-        return CrossValidation(make_fold, assign_folds(data, self.settings.seed))
+        return CrossValidation(make_fold, assign_folds(data, self.settings.seed), n_folds)

@@ -211,5 +211,5 @@ def reason_without_outcomes(model: Model) -> str:
         )
     return (
         "this model does not know how y is distributed about its predictions: fit it with"
-        " uncertainty=True, which takes about five more chains"
+        " uncertainty=True, which takes up to five more chains"
     )

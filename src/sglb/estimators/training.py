@@ -22,7 +22,7 @@ from sglb.chain import Chain
 from sglb.chains import boost_all
 from sglb.estimators.error_bars import add_error_bars
 from sglb.estimators.residuals import residual_variance
-from sglb.folds import N_FOLDS, CrossValidation
+from sglb.folds import CrossValidation, folds_for_residuals
 from sglb.metrics import Metric
 from sglb.model import Model, Record
 from sglb.recipe import Recipe
@@ -104,7 +104,8 @@ class Training:
         if not uncertainty:
             return model
         # The cross-validation of the length has left those of the first chain; classes need none.
-        n_more = N_FOLDS * (n_chains - (validation is not None))
+        n_folds = folds_for_residuals(self.data.n_rows // self.data.n_copies)
+        n_more = n_folds * (n_chains - (validation is not None))
         if self.verbose and n_more and self.recipe.kind == "regressor":
             say(f"error bars: {n_more} more chains, to predict rows that a chain has not seen")
         return add_error_bars(model, self.data, validation, self.n_threads)

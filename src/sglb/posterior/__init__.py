@@ -2,7 +2,7 @@
 
 from sglb.posterior.drawing import AUTO_STEPS, DrawPlan, PosteriorDriver, draw_posterior
 from sglb.posterior.energies import LossEnergy, QuadraticEnergy
-from sglb.posterior.frozen import FrozenChain
+from sglb.posterior.frozen import BATCH, FrozenChain
 from sglb.posterior.leaf_draws import LeafDraws
 from sglb.posterior.long_chains import AnyPosterior, LongChains, run_long_chains, with_sampler
 from sglb.posterior.of_model import (
@@ -20,6 +20,7 @@ from sglb.posterior.states import reason_against_draws, virtual_states, warn_if_
 
 __all__ = [
     "AUTO_STEPS",
+    "BATCH",
     "AnyPosterior",
     "ChainPosterior",
     "DrawPlan",

@@ -24,6 +24,7 @@ from sglb import _core
 from sglb.errors import ChainDiverged
 from sglb.noise import Role
 from sglb.posterior.energies import Energy
+from sglb.posterior.leaf_draws import BLOCK_BYTES
 from sglb.posterior.prior import LeafPrior
 from sglb.samplers import Langevin
 
@@ -61,18 +62,19 @@ class PriorDraws:
         seed: int = 0,
         n_threads: int = 1,
     ) -> "PriorDraws":
-        """Draw from the prior: a pass over the rows for each partition."""
+        """Draw from the prior: the sum of a row's leaves over all partitions, block by block."""
         if first_draw % BATCH + n_draws > BATCH:
             raise ValueError(
                 f"draws {first_draw}..{first_draw + n_draws - 1} are not of one batch of {BATCH}"
             )
         values = np.empty((prior.n_all_leaves, n_outputs, n_draws))
         state = np.zeros((n_outputs, prior.partitions.n_rows, n_draws))
-        largest = np.zeros(n_draws)
         prior.draw(1.0, first_draw, values, seed)
-        for k in range(prior.n_partitions):
-            leaf = prior.partitions.leaf(k)
-            _core.advance_draws(leaf, values[prior.of(k)], 1.0, state, largest, n_threads)
+        size, n_rows = max(BLOCK_BYTES // (4 * prior.n_partitions), 64), prior.partitions.n_rows
+        for first in range(0, n_rows, size):
+            leaves = prior.partitions.leaves(first, min(first + size, n_rows))
+            _core.add_partitions(leaves, prior.first, values, first, state, n_threads)
+        largest = np.maximum(state.max(axis=(0, 1)), -state.min(axis=(0, 1)))
         return cls(first_draw, seed, values, state, largest)
 
     @property

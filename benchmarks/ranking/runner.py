@@ -20,6 +20,7 @@ from pathlib import Path
 
 from benchmarks import machine
 from benchmarks.ranking import chains, report, times, tuning
+from benchmarks.ranking.comparison import frozen
 from benchmarks.ranking.methods import METHODS, installed, variants
 from benchmarks.ranking.sets import SETS, load
 from benchmarks.schedule import in_turn
@@ -63,12 +64,6 @@ def tune_work(options, results):
             yield [Job("tune", name, 0, variant)], lambda a=arguments: {a[1]: tuning.tune(*a)}
 
 
-def frozen(results, name, variant):
-    """The tuned setting, None where tuning is missing or failed."""
-    row = results.done.get(Job("tune", name, 0, variant), {})
-    return row if "settings" in row else None
-
-
 def test_work(options, results):
     for name in options.sets:
         for variant in rankers(options):
@@ -82,7 +77,7 @@ def defaults_work(options, results):
     for seed in range(tuning.DEFAULT_SEEDS):
         for name in options.sets:
             for variant in rankers(options):
-                if variant not in report.DEFAULTS or (seed and variant.startswith("catboost")):
+                if variant not in tuning.DEFAULTS or (seed and variant.startswith("catboost")):
                     continue  # 1,000 trees take minutes: one seed
                 arguments = (variant, read_set(name), seed)
                 yield (

@@ -8,8 +8,16 @@ from benchmarks.ranking import sets
 from benchmarks.ranking.methods import DIMENSIONS, TRIALS, get_method, library_of
 
 SEEDS = 5
-MAX_TREES, STRIDE = 300, 10
+MAX_TREES, STRIDE = 200, 10
 DEFAULT_SEEDS = 3
+# Rankers that a library offers without any setting but the objective.
+DEFAULTS = (
+    "sglb query_squared",
+    "lightgbm lambdarank",
+    "lightgbm xendcg",
+    "xgboost rank:ndcg",
+    "catboost YetiRank",
+)
 # The first seed of tests; tuning has seed 0.
 FIRST_SEED = 1
 DIGITS = 5

@@ -17,7 +17,7 @@ All fits use one thread. Libraries are imported inside the functions.
 from importlib import import_module, metadata
 
 METHODS = ("sglb", "lightgbm", "xgboost", "catboost")
-TRIALS, DIMENSIONS = 8, 6
+TRIALS, DIMENSIONS = 6, 6
 
 
 def log_between(share, low, high):
@@ -35,7 +35,7 @@ def whole_between(share, low, high):
 
 def rate_and_l2(point):
     """What all libraries have in common."""
-    return log_between(point[0], 0.04, 0.3), log_between(point[2], 0.3, 30.0)
+    return log_between(point[0], 0.05, 0.3), log_between(point[2], 0.3, 30.0)
 
 
 def get_method(name):

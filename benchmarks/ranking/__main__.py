@@ -1,0 +1,3 @@
+from benchmarks.ranking.runner import main
+
+main()

@@ -1,0 +1,79 @@
+"""Differences between two rankers on the same queries."""
+
+from math import sqrt
+from statistics import mean
+from typing import NamedTuple
+
+import numpy as np
+
+from benchmarks.uncertainty.results import Job
+
+
+class Difference(NamedTuple):
+    """Mean over queries, its standard error, two-sided p of the paired t-test, 95 % bound below."""
+
+    mean: float
+    error: float
+    p: float
+    bound: float
+
+    def __str__(self):
+        return f"{self.mean:+.4f} ± {self.error:.4f}"
+
+
+def difference(first, second):
+    """What `first` is above `second` by; both have a score for each query."""
+    from scipy import stats
+
+    gap = np.subtract(first, second)
+    error = float(gap.std(ddof=1)) / sqrt(len(gap))
+    value = float(gap.mean())
+    if error == 0.0:
+        return Difference(value, 0.0, 1.0 if value == 0.0 else 0.0, value)
+    freedom = len(gap) - 1
+    p = 2.0 * stats.t.sf(abs(value) / error, freedom)
+    # One-sided: lower than this with probability 5 %.
+    return Difference(value, error, float(p), value - error * float(stats.t.ppf(0.95, freedom)))
+
+
+class Scores:
+    """Scores of test queries by ranker, in the order of the sets that all rankers have."""
+
+    def __init__(self, results, part="test"):
+        self.results, self.part = results, part
+        self.rankers = results.names(part, 3)
+        names = results.names(part, 1)
+        self.sets = [
+            name
+            for name in names
+            if all(self.of(name, ranker) is not None for ranker in self.rankers)
+        ]
+
+    def of(self, name, ranker, key="queries"):
+        """Scores of a set's queries: means over seeds, or of the mean of several seeds' scores."""
+        found = []
+        for job, row in self.results.done.items():
+            if (job.part, job.table, job.method) == (self.part, name, ranker) and key in row:
+                found += row[key] if key == "queries" else [row[key]]
+        return np.mean(found, axis=0) if found else None
+
+    def pooled(self, ranker, key="queries"):
+        """Scores of the queries of all sets."""
+        return np.concatenate([self.of(name, ranker, key) for name in self.sets])
+
+    def by_set(self, first, second):
+        """Mean over sets of the difference of two rankers' means."""
+        return mean(
+            float(self.of(name, first).mean() - self.of(name, second).mean()) for name in self.sets
+        )
+
+    def best(self, library):
+        """The ranker of a library with the highest mean over all queries, chosen in hindsight."""
+        named = [ranker for ranker in self.rankers if ranker.startswith(library)]
+        return max(named, key=lambda ranker: self.pooled(ranker).mean(), default=None)
+
+
+def frozen(results, name, ranker):
+    """The tuned setting, None where tuning is missing or failed."""
+    row = results.done.get(Job("tune", name, 0, ranker), {})
+    return row if "settings" in row else None

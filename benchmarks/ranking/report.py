@@ -1,0 +1,154 @@
+"""Results -> the Markdown that is printed or put into docs/ranking.md."""
+
+from benchmarks import machine
+from benchmarks.page import fill
+from benchmarks.ranking import tables
+from benchmarks.ranking.comparison import Scores, difference, frozen
+from benchmarks.ranking.methods import METHODS, get_method, installed
+from benchmarks.ranking.tables import heading
+from benchmarks.ranking.tuning import MAX_TREES
+from benchmarks.tables import NOTHING
+
+BEGIN = "<!-- ranking: written by python -m benchmarks.ranking -->"
+END = "<!-- end of ranking -->"
+OWN = "sglb query_squared"
+RIVAL = "lightgbm lambdarank"
+# Not below the best ranker of CatBoost by more than this.
+MARGIN = 0.002
+LEVEL = 0.01
+
+
+def markdown(results):
+    """All tables of the parts that have results."""
+    commits = sorted({row["commit"] for row in results.done.values() if "commit" in row})
+    missing = [get_method(name).NAME for name in METHODS if not installed(name)]
+    lines = [
+        *machine.describe([get_method(name).PACKAGE for name in METHODS]),
+        f"- results of commit {', '.join(commits)}",
+        *(f"- `{command.strip()}`" for command in dict.fromkeys(results.commands)),
+        *([f"- not installed: {', '.join(missing)}"] if missing else []),
+    ]
+    scores = Scores(results)
+    if scores.sets:
+        lines += [*quality(scores), *goals(scores), *differences(scores), *means(scores)]
+        lines += settings(results, scores)
+    for part in (tables.defaults, tables.length, tables.langevin, tables.matching, tables.times):
+        lines += part(results)
+    return "\n".join(lines + failures(results))
+
+
+def quality(scores):
+    """NDCG@10 of each ranker; the best of a set is bold."""
+    lines = heading(
+        "NDCG@10 on test queries, tuned, mean of five seeds",
+        [*scores.sets, "all queries", "mean of sets"],
+    )
+    counts = [len(scores.of(name, scores.rankers[0])) for name in scores.sets]
+    cells = [*map(str, counts), str(sum(counts)), str(len(counts))]
+    rows = {}
+    for ranker in scores.rankers:
+        values = [float(scores.of(name, ranker).mean()) for name in scores.sets]
+        pooled = float(scores.pooled(ranker).mean())
+        rows[ranker] = [*values, pooled, sum(values) / len(values)]
+    best = [max(column) for column in zip(*rows.values(), strict=True)]
+    lines.append("| scored queries | " + " | ".join(cells) + " |")
+    for ranker, values in rows.items():
+        cells = [
+            f"**{value:.4f}**" if value == top else f"{value:.4f}"
+            for value, top in zip(values, best, strict=True)
+        ]
+        lines.append(f"| {ranker} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def differences(scores):
+    """The default loss of sglb against every other ranker, over all queries and in each set."""
+    if OWN not in scores.rankers:
+        return []
+    columns = ["all queries", "p", "95 % bound below", "mean of sets", *scores.sets]
+    lines = heading(f"`{OWN}` minus each ranker, NDCG@10 by query, ± standard error", columns)
+    for ranker in scores.rankers:
+        if ranker == OWN:
+            continue
+        found = difference(scores.pooled(OWN), scores.pooled(ranker))
+        cells = [
+            str(found),
+            f"{found.p:.2g}",
+            f"{found.bound:+.4f}",
+            f"{scores.by_set(OWN, ranker):+.4f}",
+            *(str(difference(scores.of(n, OWN), scores.of(n, ranker))) for n in scores.sets),
+        ]
+        lines.append(f"| {ranker} | " + " | ".join(cells) + " |")
+    return [
+        *lines,
+        "",
+        "Standard errors are those of a sample of queries; they do not contain what another sample"
+        " of training queries, or another six trials, would change.",
+    ]
+
+
+def goals(scores):
+    """What was aimed at before the test, and what came out."""
+    best = scores.best("catboost")
+    if OWN not in scores.rankers or RIVAL not in scores.rankers or best is None:
+        return []
+    lines = heading("Goals, over all test queries", ["difference", "p", "bound below", "reached?"])
+    against = difference(scores.pooled(OWN), scores.pooled(RIVAL))
+    reached = against.mean > 0.0 and against.p < LEVEL
+    lines.append(_goal(f"above `{RIVAL}`, p < {LEVEL}", against, reached))
+    against = difference(scores.pooled(OWN), scores.pooled(best))
+    text = f"not below CatBoost's best, `{best}` in hindsight, by more than {MARGIN}"
+    lines.append(_goal(text, against, against.bound > -MARGIN))
+    lines.append(_goal(f"above `{best}`", against, against.mean > 0.0))
+    return lines
+
+
+def _goal(text, found, reached):
+    cells = [str(found), f"{found.p:.2g}", f"{found.bound:+.4f}", "yes" if reached else "**no**"]
+    return f"| {text} | " + " | ".join(cells) + " |"
+
+
+def means(scores):
+    """What the mean of several seeds adds, of every ranker."""
+    columns = ["one seed", "three", "five", "five less one"]
+    lines = heading("Mean of the scores of several seeds, NDCG@10 over all queries", columns)
+    for ranker in scores.rankers:
+        single = scores.pooled(ranker)
+        several = [scores.pooled(ranker, key) for key in ("mean_of_3", "mean_of_5")]
+        cells = [f"{values.mean():.4f}" for values in (single, *several)]
+        lines.append(f"| {ranker} | {' | '.join(cells)} | {difference(several[1], single)} |")
+    return lines
+
+
+def settings(results, scores):
+    """The spaces, and what was chosen on validation queries."""
+    lines = ["", "### Settings", ""]
+    lines.append("All: rate 0.05 to 0.3 and l2 0.3 to 30, both on a log scale. Beside these:")
+    lines += ["", *(f"- **{get_method(n).NAME}**: {get_method(n).NOTE}." for n in METHODS)]
+    lines += heading("Trees and rate chosen on validation queries, NDCG@10 there", scores.sets)
+    at_limit = 0
+    for ranker in scores.rankers:
+        cells = []
+        for name in scores.sets:
+            chosen = frozen(results, name, ranker)
+            if chosen is None:
+                cells.append(NOTHING)
+                continue
+            at_limit += chosen["trees"] == MAX_TREES
+            rate = chosen["settings"]["learning_rate"]
+            cells.append(f"{chosen['trees']} × {rate:.2g}, {chosen['ndcg']:.4f}")
+        lines.append(f"| {ranker} | " + " | ".join(cells) + " |")
+    return [*lines, "", f"{at_limit} choices are at the limit of {MAX_TREES} trees."]
+
+
+def failures(results):
+    """Every failure with its message."""
+    found = [(job, row["error"]) for job, row in results.done.items() if "error" in row]
+    if not found:
+        return []
+    return ["", "### Failures", "", *(f"- {' '.join(map(str, job))}: {why}" for job, why in found)]
+
+
+def write(text):
+    path = machine.REPOSITORY / "docs" / "ranking.md"
+    fill(path, "Rankings", BEGIN, END, text)

@@ -8,10 +8,13 @@ has the stationary mean ybar / k and Var F = (2 - a) 2 T / n_j / (k (4 - 2 a - e
 to T / (n_j k) as eps falls: the law of the chain without momentum.
 """
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 from scipy.linalg import solve_discrete_lyapunov
 
+import sglb
 from law import (
     FixedStructure,
     RandomStructure,
@@ -29,6 +32,7 @@ from law import (
     splits,
     stationary_mean,
 )
+from sglb import SGLBRegressor
 from sglb.boosting import boost
 from sglb.losses import Logistic, Squared
 from sglb.samplers import Hamiltonian, Langevin
@@ -146,3 +150,43 @@ def test_friction_one_is_langevin_bit_for_bit(loss):
 def test_a_friction_out_of_range_is_rejected(friction):
     with pytest.raises(ValueError, match="friction must be in"):
         Hamiltonian(0.1, 1.0, 0.1, friction).move(0)
+
+
+def test_the_estimators_know_it_by_name(tmp_path):
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(300, 3))
+    y = X[:, 0] + 0.3 * rng.normal(size=300)
+    model = SGLBRegressor(
+        sampler="hamiltonian", friction=0.2, n_estimators=40, random_state=0, max_depth=3
+    ).fit(X, y)
+    assert model.trace_.size == 2
+    assert np.linalg.det(model.trace_.C[0]) == pytest.approx(0.8)  # 1 - a: what is left of volumes
+    model.save(tmp_path / "model.sglb")
+    again = sglb.load(tmp_path / "model.sglb")
+    assert np.array_equal(again.predict(X), model.predict(X))
+    assert again.get_params()["friction"] == 0.2
+    stages = list(model.staged_predict(X))
+    np.testing.assert_allclose(stages[-1], model.predict(X), rtol=1e-9)
+
+
+def test_friction_without_momentum_is_rejected():
+    with pytest.raises(ValueError, match="only sampler='hamiltonian' has friction"):
+        SGLBRegressor(friction=0.2).fit(np.zeros((60, 1)), np.arange(60.0))
+
+
+@pytest.mark.parametrize(("rate", "fits"), [(3.7, True), (3.9, False)])
+def test_the_largest_stable_rate_is_known(rate, fits):
+    # eps (1 + gamma) < 2 (2 - a), here 3.8 for the squared loss, a = .1 and next to no gamma.
+    rng = np.random.default_rng(6)
+    X, y = rng.normal(size=(100, 2)), rng.normal(size=100)
+    model = SGLBRegressor(
+        sampler="hamiltonian",
+        friction=0.1,
+        learning_rate=rate,
+        shrink_rate=1e-6,
+        temperature=1e-3,
+        leaf_method="gradient",
+        n_estimators=5,
+    )
+    with nullcontext() if fits else pytest.raises(ValueError, match=r"must be below 3\.8"):
+        model.fit(X, y)

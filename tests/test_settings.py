@@ -45,6 +45,7 @@ WRONG = {
     "sampler": ["hmc", None, 3],
     "temperature": [-1e-9, "hot", math.inf],
     "shrink_rate": [-1, "none", math.nan],
+    "friction": [0, 1.5, "low"],
     "structure_noise": [-1, "auto"],
     "subsample": [0.0, 1.1, -0.5, "auto"],
     "structure_sample": [0, 1, 0.0, 1.5, -3, "all"],

@@ -244,6 +244,9 @@ RANKING_STEPS = 450
 RANKING_RATE = 0.05
 RANKING_SAMPLE = 0.5
 
+# Share of its velocity that a step of a chain with momentum loses (docs/dynamics.md).
+FRICTION = 0.1
+
 # An annealed chain ends at this share of the temperature that it starts with, after this share of
 # its steps; the others are spent at the end of the way.
 COOLING = 1e-4

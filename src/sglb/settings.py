@@ -16,7 +16,7 @@ from sglb import _core, defaults
 from sglb.defaults import Size
 from sglb.leaves import LeafMethod, LeafRule
 from sglb.losses import Loss
-from sglb.samplers import SAMPLERS, Annealed, Move, Sampler
+from sglb.samplers import NOISY, SAMPLERS, Annealed, Move, Sampler
 
 
 @dataclass(frozen=True)
@@ -116,6 +116,7 @@ RULES: Mapping[str, Rule] = {
     | Rule("a Sampler object", lambda v: hasattr(v, "move") and not isinstance(v, type)),
     "temperature": AUTO | NOT_NEGATIVE,
     "shrink_rate": AUTO | NOT_NEGATIVE,
+    "friction": AUTO | FRACTION,
     "structure_noise": NOT_NEGATIVE,
     "subsample": FRACTION,
     "structure_sample": AUTO | SHARE | whole(2),
@@ -305,23 +306,31 @@ def make_sampler(
     spec = parameters["sampler"]
     rates = {name: parameters[name] for name in ("learning_rate", "temperature", "shrink_rate")}
     if not isinstance(spec, str):
-        others = {name: parameters[name] for name in ("structure_noise", "subsample")}
+        others = {name: parameters[name] for name in ("friction", "structure_noise", "subsample")}
         _reject_idle(rates | others, f"sampler={spec!r} has its own")
         custom: Sampler = spec
         return custom
-    learning_rate = rates.pop("learning_rate")
+    learning_rate, friction = rates.pop("learning_rate"), parameters["friction"]
     n_steps = parameters["n_estimators"]
+    arguments = {}
+    if spec == "hamiltonian":
+        arguments["friction"] = defaults.FRICTION if friction == "auto" else float(friction)
+    else:
+        _reject_idle({"friction": friction}, "only sampler='hamiltonian' has friction")
     if learning_rate == "auto":
         learning_rate = defaults.auto_learning_rate(
             size, n_steps, loss, leaf_method, watched=watched
         )
-    arguments = {"learning_rate": float(learning_rate)}
-    if spec in ("langevin", "annealed"):
+        # A velocity adds up the trees of 1 / friction steps.
+        learning_rate *= arguments.get("friction", 1.0)
+    arguments["learning_rate"] = float(learning_rate)
+    if spec in NOISY:
         shrink_rate = rates["shrink_rate"]
         if shrink_rate == "auto":
             shrink_rate = defaults.auto_shrink_rate(size, loss, leaf_method)
         auto = rates["temperature"] == "auto"
-        if spec == "annealed" or (auto and defaults.is_multimodal(size, loss)):
+        cools = spec == "langevin" and auto and defaults.is_multimodal(size, loss)
+        if spec == "annealed" or cools:
             hot = defaults.auto_hot_temperature(size, loss) if auto else float(rates["temperature"])
             return Annealed(
                 float(learning_rate),
@@ -360,9 +369,10 @@ def _reject_idle(parameters: Mapping[str, Any], reason: str) -> None:
 def check_stability(move: Move, loss: Loss, leaf_method: str) -> None:
     """Reject a move that makes the chain diverge.
 
-    A leaf follows theta <- (1 - eps (c + gamma)) theta + ..., with curvature c of the loss in raw
-    (1 for a Newton step), which is stable if and only if eps (c + gamma) < 2. A loss with bounded
-    gradient cannot run away; there the shrink factor alone must stay positive.
+    The state of a leaf follows S <- (C - eps c b e') S + ..., e the first unit vector, with
+    curvature c of the loss in raw (1 for a Newton step), which is stable if and only if all
+    eigenvalues are below 1: without momentum eps (c + gamma) < 2, with friction a 2 (2 - a). A loss
+    with bounded gradient cannot run away; there the shrink factor alone must stay positive.
     """
     rate, shrink_rate = move.learning_rate, (1.0 - move.shrink) / move.learning_rate
     if move.shrink <= 0.0:
@@ -374,10 +384,15 @@ def check_stability(move: Move, loss: Loss, leaf_method: str) -> None:
     bounded = leaf_method == "gradient" and loss.lipschitz is not None
     if curvature is None or bounded:
         return
-    if rate * (curvature + shrink_rate) >= 2.0:
+    C, b = move.transition.C, move.transition.b
+    pull = np.zeros_like(C)
+    pull[:, 0] = rate * curvature * b
+    if curvature > 0.0 and np.abs(np.linalg.eigvals(C - pull)).max() >= 1.0:
+        # The determinant of C is what friction leaves: 1 - a.
+        most = 2.0 if move.transition.size == 1 else 2.0 * (1.0 + float(np.linalg.det(C)))
         raise ValueError(
             f"learning_rate={rate:g} makes the chain diverge: learning_rate * (curvature + "
-            f"shrink_rate) = {rate * (curvature + shrink_rate):g} must be below 2 "
+            f"shrink_rate) = {rate * (curvature + shrink_rate):g} must be below {most:g} "
             f"(curvature {curvature:g} for loss {loss.name!r}, leaf_method {leaf_method!r}); use a "
             "smaller learning_rate"
         )

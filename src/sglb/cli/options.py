@@ -21,6 +21,7 @@ class SamplerName(StrEnum):
 
     langevin = "langevin"
     annealed = "annealed"
+    hamiltonian = "hamiltonian"
     stochastic = "stochastic"
     plain = "plain"
 
@@ -137,8 +138,8 @@ MODEL: Group = {
     "sampler": _option(
         SamplerName,
         "Model",
-        "langevin adds noise to gradients, annealed ever less, stochastic draws rows, plain does "
-        "neither.",
+        "langevin adds noise to gradients, annealed ever less, hamiltonian has momentum, "
+        "stochastic draws rows, plain does neither.",
     ),
     "temperature": _auto(
         _real,
@@ -147,6 +148,7 @@ MODEL: Group = {
         "from mixed: its predictions are worse, and its uncertainty should not be trusted yet.",
     ),
     "shrink_rate": _auto(_real, "Langevin pull of the model towards its start (gamma)."),
+    "friction": _auto(_real, "Share of its velocity that a hamiltonian step loses, up to 1."),
     "structure_noise": _option(
         float, "Model", "Factor of the noise in the search of structures; the paper's is 1."
     ),

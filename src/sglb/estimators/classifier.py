@@ -37,9 +37,12 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
         254 for numbers, 128 for two classes, 64 for more.
     sampler : "plain" (gradient boosting), "stochastic" (on samples of the rows, set subsample),
         "langevin" (SGLB), "annealed" (SGLB that cools down; what "langevin" becomes for losses of
-        numbers that are not convex), or an object of `sglb.samplers` that brings its own rates.
+        numbers that are not convex), "hamiltonian" (SGLB with momentum), or an object of
+        `sglb.samplers` that brings its own rates.
     temperature : 0 is no noise, 1 the Bayesian posterior; "auto" follows from the loss.
     shrink_rate : the paper's gamma, which pulls the model to its start; "auto" by the loss.
+    friction : share of its velocity that a step of sampler="hamiltonian" loses, in (0, 1]; "auto"
+        is .1, and 1 is "langevin".
     structure_noise : factor of the noise in the search of structures; the paper's is 1. Leaves keep
         theirs.
     subsample : probability that a row's gradient is used in a step.
@@ -115,6 +118,7 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
         sampler: str | Sampler = "langevin",
         temperature: float | str = "auto",
         shrink_rate: float | str = "auto",
+        friction: float | str = "auto",
         structure_noise: float = 1.0,
         subsample: float = 1.0,
         structure_sample: float | str = "auto",

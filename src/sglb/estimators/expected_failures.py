@@ -3,6 +3,7 @@
 from typing import Any
 
 from sglb.losses import LOSSES, Loss
+from sglb.samplers import NOISY
 from sglb.settings import check_parameters
 
 # scikit-learn has no tag for these: an estimator cannot carry them itself.
@@ -43,7 +44,7 @@ def _draws_by_row(estimator: Any) -> bool:
     """Whether the model depends on the order of its rows."""
     sampler, subsample = estimator.sampler, estimator.subsample
     if isinstance(sampler, str):
-        is_noisy = sampler in ("langevin", "annealed") and estimator.temperature != 0
+        is_noisy = sampler in NOISY and estimator.temperature != 0
     else:
         move = sampler.move(0)
         is_noisy, subsample = move.noise > 0.0, move.subsample
@@ -72,7 +73,7 @@ def _is_hot(estimator: Any) -> bool:
     """Whether there is so much noise that it carries the chain over barriers."""
     if not isinstance(estimator.sampler, str):
         return True
-    if estimator.sampler not in ("langevin", "annealed"):
+    if estimator.sampler not in NOISY:
         return False
     if estimator.temperature != "auto":
         return bool(estimator.temperature >= MUCH_NOISE)

@@ -45,6 +45,7 @@ class SGLBRanker(ChainEstimator):
         sampler: str | Sampler = "langevin",
         temperature: float | str = "auto",
         shrink_rate: float | str = "auto",
+        friction: float | str = "auto",
         structure_noise: float = 1.0,
         subsample: float = 1.0,
         structure_sample: float | str = "auto",

@@ -53,6 +53,7 @@ class SGLBRegressor(RegressorMixin, ChainEstimator):  # type: ignore[misc]
         sampler: str | Sampler = "langevin",
         temperature: float | str = "auto",
         shrink_rate: float | str = "auto",
+        friction: float | str = "auto",
         structure_noise: float = 1.0,
         subsample: float = 1.0,
         structure_sample: float | str = "auto",

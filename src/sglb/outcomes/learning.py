@@ -98,6 +98,7 @@ SCALE_PARAMETERS: dict[str, Any] = {
     "sampler": "langevin",
     "temperature": "auto",
     "shrink_rate": "auto",
+    "friction": "auto",
     "structure_noise": 1.0,
     "subsample": 1.0,
     "random_strength": 0.0,

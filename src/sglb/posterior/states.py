@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sglb.model import Model
+from sglb.samplers import NOISY
 
 # Relaxation times, 1 / (eps gamma) steps, that a chain must last before its states may be draws:
 # directions that the data do not determine need one relaxation time to become independent.
@@ -32,10 +33,7 @@ def reason_against_draws(model: Model) -> str | None:
         return "the chain has no noise"
     if recipe.parameters.get("sampler") == "annealed":
         return "it cools down"
-    if recipe.parameters.get("temperature") == "auto" and recipe.parameters.get("sampler") in (
-        "langevin",
-        "annealed",
-    ):
+    if recipe.parameters.get("temperature") == "auto" and recipe.parameters.get("sampler") in NOISY:
         return "its temperature was chosen for accuracy, not for sampling"
     if settings.leaves.method == "newton":
         return "a chain with Newton leaves has no known law"

@@ -6,7 +6,7 @@ A sampler turns the number of a step into a `Move`; the loop in `chain.py` carri
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 from sglb.transition import KEEP, Transition
@@ -19,7 +19,8 @@ class Move:
     `noise` is the standard deviation sigma of the Gaussian noise on the gradient of a row of
     weight one in the leaves, `structure_noise` that in the search of the structure, the same unless
     stated. `transition` is how the state moves, `subsample` the probability with which a row's
-    gradient enters its unbiased estimate.
+    gradient enters its unbiased estimate. `temperature` is that of the law which the chain tends
+    to; without momentum it follows from the noise.
     """
 
     learning_rate: float
@@ -27,13 +28,16 @@ class Move:
     transition: Transition = KEEP
     subsample: float = 1.0
     structure_noise: float = -1.0  # as `noise`
-    temperature: float = field(init=False)  # sigma^2 = 2 T / eps
+    temperature: float = -1.0  # by sigma^2 = 2 T / eps
 
     def __post_init__(self) -> None:
         """Reject an invalid move; that the chain stays bounded is for `settings` to check."""
         demand("learning_rate", self.learning_rate, self.learning_rate > 0.0, "above 0")
         demand("noise", self.noise, self.noise >= 0.0, "at least 0")
-        object.__setattr__(self, "temperature", 0.5 * self.noise * self.noise * self.learning_rate)
+        if self.temperature == -1.0:
+            temperature = 0.5 * self.noise * self.noise * self.learning_rate
+            object.__setattr__(self, "temperature", temperature)
+        demand("temperature", self.temperature, self.temperature >= 0.0, "at least 0")
         if self.structure_noise == -1.0:
             object.__setattr__(self, "structure_noise", self.noise)
         demand("structure_noise", self.structure_noise, self.structure_noise >= 0.0, "at least 0")

@@ -34,7 +34,8 @@ void bind_noise(nb::module_& m) {
         .value("RANKING", Role::ranking)
         .value("CURVATURE", Role::curvature)
         .value("RELEVANCE", Role::relevance)
-        .value("SHUFFLE", Role::shuffle);
+        .value("SHUFFLE", Role::shuffle)
+        .value("SWAP", Role::swap);
     m.def("words", &py_words, "seed"_a, "step"_a, "role"_a, "output"_a, "first"_a, "out"_array);
 }
 

@@ -33,6 +33,7 @@ enum class Role : uint32_t {
     curvature = 15,   // the same for the curvature of a ranking loss
     relevance = 16,   // random part of relevances in a ranking loss, by row
     shuffle = 17,     // random orders of the documents of a query, by row; output: four orders
+    swap = 18,        // exchanges of temperatures between chains, by rung
 };
 
 using Words = std::array<uint32_t, 4>;

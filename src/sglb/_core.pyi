@@ -85,6 +85,7 @@ class Role:
     CURVATURE: int
     RELEVANCE: int
     SHUFFLE: int
+    SWAP: int
 
 class Draws:
     """Which numbers of all noise a step uses: those of a seed and the step."""

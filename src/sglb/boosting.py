@@ -13,19 +13,19 @@ from sglb.trace import Trace
 def boost(chain: Chain, n_steps: int, callbacks: Sequence[Callback] = ()) -> Trace:
     """Take `n_steps` steps from the state that a chain is in; return its trace."""
     first, last = len(chain.trace), len(chain.trace) + n_steps
-    info, move = _info(chain, last, None), None
+    info, move = step_info(chain, last, None), None
     for callback in callbacks:
         callback.start(info)
     watching = [callback for callback in callbacks if overrides_step(callback)]
     for _ in range(first, last):
         move = chain.step()
         if watching:
-            info = _info(chain, last, move)
+            info = step_info(chain, last, move)
             look_on(watching, info)
             if info.stop is not None:
                 break
     if callbacks and not watching and n_steps:
-        info = _info(chain, last, move)
+        info = step_info(chain, last, move)
     for callback in callbacks:
         callback.finish(info)
     if not np.isfinite(chain.trace.values).all() or not np.isfinite(chain.rows.raw).all():
@@ -47,7 +47,7 @@ def look_on(callbacks: Sequence[Callback], info: StepInfo) -> Stop | None:
     return first
 
 
-def _info(chain: Chain, n_steps: int, step: Step | None) -> StepInfo:
+def step_info(chain: Chain, n_steps: int, step: Step | None) -> StepInfo:
     """Describe the chain for callbacks."""
     structure, values, move = step or (None, None, None)
     return StepInfo(len(chain.trace), n_steps, chain.trace, structure, values, move, chain.rows)

@@ -34,6 +34,7 @@ FLOORS = [
     {"slopes"},
     {"trace", "leaves"},
     {"losses", "samplers", "structure"},
+    {"schedules"},
     {"totals"},
     {"training_set"},
     {"bins", "bundles", "categories", "conformal", "likelihood", "scaling", "transition"},

@@ -62,6 +62,7 @@ void bind_numbers(nb::module_& m) {
     m.def("expm1", &py_each<fill_exponential_m1>, "values"_array, "out"_array);
     m.def("exp_of", &py_one<fill_exponential>, "value"_a);
     m.def("log_of", &py_one<fill_logarithm>, "value"_a);
+    m.def("cosine_turn_of", &cosine_turn, "turns"_a);
 }
 
 }  // namespace sglb::bindings

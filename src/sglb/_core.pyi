@@ -348,6 +348,9 @@ def expm1(values: Floats, out: Floats) -> None:
 def exp_of(value: float) -> float:
     """e^x of one number, with the bits that `exp` gives."""
 
+def cosine_turn_of(turns: float) -> float:
+    """cos(2 pi turns), of 0 to 1 turn."""
+
 def log_of(value: float) -> float:
     """Natural logarithm of one number, with the bits that `log` gives."""
 

@@ -51,6 +51,11 @@ def power(base: float, exponent: float) -> float:
     return _core.exp_of(exponent * _core.log_of(base))
 
 
+def cosine_turn(turns: float) -> float:
+    """Return cos(2 pi turns) for 0 to 1 turn."""
+    return _core.cosine_turn_of(turns)
+
+
 def _map(fill: Callable[[Floats, Floats], None], x: Floats) -> Floats:
     values = np.ascontiguousarray(x, dtype=np.float64)
     out = np.empty_like(values)

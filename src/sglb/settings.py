@@ -207,6 +207,7 @@ def resolve(
 
     `alone` says that nobody looks on: no evaluation set, no callback of the user's.
     """
+    _check_schedules(parameters, loss)
     free_length = parameters["n_estimators"] == "auto"
     leaf_method = _leaf_method(parameters["leaf_method"], loss)
     search_length = free_length and alone and defaults.searches_length(parameters, loss, size)
@@ -246,6 +247,18 @@ def resolve(
         n_steps=int(parameters["n_estimators"]),
         search_length=search_length,
     )
+
+
+def _check_schedules(parameters: Mapping[str, Any], loss: Loss) -> None:
+    """Reject early stopping where nobody has said when a schedule ends."""
+    rounds = parameters["early_stopping_rounds"]
+    for name, schedule in loss.schedules.items():
+        if rounds is not None and schedule.n_steps is None:
+            raise ValueError(
+                f"early_stopping_rounds={rounds} counts from the end of a schedule, and that of"
+                f" {name}={str(schedule)!r} is not stated; add the number of its steps:"
+                f" {name}={str(schedule.for_length(300))!r}"
+            )
 
 
 def _leaf_method(stated: str, loss: Loss) -> LeafMethod:

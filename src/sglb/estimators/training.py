@@ -137,7 +137,10 @@ class Training:
         if rounds is not None:
             sampler = self.recipe.settings.sampler
             cooling = sampler.n_steps if isinstance(sampler, Annealed) else 0
-            watching.append(EarlyStopping(rounds, after=cooling))
+            loss = self.recipe.loss
+            moving = [] if loss is None else loss.schedules.values()
+            lengths = (schedule.n_steps or 0 for schedule in moving)
+            watching.append(EarlyStopping(rounds, after=max(cooling, *lengths, 0)))
         return watching
 
     def _resolved(self, chain: Chain) -> dict[str, object]:

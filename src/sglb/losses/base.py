@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from sglb import _core
 from sglb.losses.links import IDENTITY, LinkFunction
 from sglb.losses.minimisers import spread
+from sglb.schedules import Schedule, Scheduled, extremes_of, read_schedule
 from sglb.target import Target, Task
 
 Floats = NDArray[np.float64]
@@ -50,7 +51,6 @@ class Loss(ABC):
                                name in `distributions`; None if there is none
         curvature_has_unit     in regression: whether y in another unit multiplies the loss as a
                                function of raw scores, which it shifts
-        storable               whether a model file can contain it
         starts_at_zero         whether `init` is 0 for all targets and weights
         default_learning_rate  the meaning of learning_rate="auto"; None: by the size of the data
     """
@@ -67,7 +67,6 @@ class Loss(ABC):
     predicts_mean: bool = False
     law: str | None = None
     curvature_has_unit: bool = False
-    storable: bool = True
     starts_at_zero: bool = False
     default_learning_rate: float | None = None
 
@@ -75,6 +74,44 @@ class Loss(ABC):
     def n_outputs(self) -> int:
         """Number of raw scores per row."""
         return 1
+
+    @property
+    def schedules(self) -> dict[str, Schedule]:
+        """Parameters that change from step to step.
+
+        Only `at_step` knows of steps: everything else is that of the last values.
+        """
+        return {name: value for name, value in vars(self).items() if isinstance(value, Schedule)}
+
+    @property
+    def storable(self) -> bool:
+        """Whether a model file can contain it."""
+        return all(schedule.storable for schedule in self.schedules.values())
+
+    @property
+    def stationary(self) -> bool:
+        """Whether the gradient is, in expectation, that of a fixed function at every step.
+
+        Then a chain of gradient steps has a stationary law. In ranking losses it takes equal
+        weights within a query, but for `query_squared`.
+        """
+        return not self.schedules
+
+    def at_step(self, step: int) -> Self:
+        """Return the loss of a step, with numbers in place of schedules."""
+        moving = self.schedules
+        if not moving:
+            return self
+        now = {name: schedule.at(step) for name, schedule in moving.items()}
+        return replace(self, **now)  # type: ignore[type-var]  # a loss with schedules is one
+
+    def for_length(self, n_steps: int) -> Self:
+        """Return the loss of a chain of so many steps, which schedules without a length take."""
+        moving = self.schedules
+        if not moving:
+            return self
+        long = {name: schedule.for_length(n_steps) for name, schedule in moving.items()}
+        return replace(self, **long)  # type: ignore[type-var]
 
     @property
     def levels(self) -> Sequence[float]:
@@ -106,14 +143,11 @@ class Loss(ABC):
         return 0.0, 0.0
 
     def parameters(self) -> dict[str, Any]:
-        """Return the constructor's arguments, numbers and lists of numbers.
+        """Return the constructor's arguments: numbers, lists of numbers, schedules as strings.
 
         `get_loss(name, **parameters)` equals this loss.
         """
-        return {
-            name: list(value) if isinstance(value, tuple) else float(value)
-            for name, value in vars(self).items()
-        }
+        return {name: _to_stored(value) for name, value in vars(self).items()}
 
     def adapt(self, target: Target) -> Self:
         """Return this loss for a chain on a target y, with widths in the unit of y."""
@@ -206,14 +240,19 @@ class Loss(ABC):
     def slopes(self, target: Target, raw: Floats, *, newton: bool) -> _core.Slopes | None:
         """Return slopes that kernels compute at the rows they visit; None without a native kernel.
 
-        raw (n_outputs, n_rows) is read again at every step.
+        raw (n_outputs, n_rows) is read again at every step. Slopes of a loss that changes are
+        stored.
         """
+        if self.schedules:
+            return None
         return _core.Slopes(self.name, self.kernel_parameters, target.values, raw, newton)
 
     def stored_slopes(
         self, target: Target, raw: Floats, gradient: Floats, hessian: Floats | None
     ) -> tuple[_core.Slopes, Refresh]:
         """Return slopes stored in arrays, and a function that fills the arrays."""
+        if self.schedules:
+            return self._moving_slopes(target.values, raw, gradient, hessian)
         y, parameters = target.values, self.kernel_parameters
         slopes = _core.Slopes(self.name, parameters, y, raw, gradient, hessian)
         bound = self.smoothness if hessian is not None else 0.0
@@ -224,6 +263,15 @@ class Loss(ABC):
             slopes.refresh(n_threads),
             _core.largest(hessian, n_threads),
         )
+
+    def _moving_slopes(
+        self, y: Floats, raw: Floats, gradient: Floats, hessian: Floats | None
+    ) -> tuple[_core.Slopes, Refresh]:
+        def refresh(n_threads: int, draws: _core.Draws) -> tuple[float, float]:
+            largest = self.at_step(draws.step).fill(y, raw, gradient, hessian, n_threads)
+            return largest, 0.0 if hessian is None else _core.largest(hessian, n_threads)
+
+        return _core.Slopes(gradient, hessian), refresh
 
     @abstractmethod
     def init(self, target: Target) -> Floats:
@@ -269,12 +317,28 @@ def whole_count(loss: Loss, **value: float) -> int:
     return int(number)
 
 
+def _to_stored(value: Any) -> Any:
+    if isinstance(value, Schedule):
+        return str(value)
+    return list(value) if isinstance(value, tuple) else float(value)
+
+
+def read_positive(loss: Loss, name: str, value: Scheduled) -> float | Schedule:
+    """Return a parameter as a number or a schedule, all values of which are valid."""
+    read = read_schedule(value, name)
+    for extreme in extremes_of(read):
+        check_positive(loss, **{name: extreme})
+    return read
+
+
 def check_positive(loss: Loss, **values: float) -> None:
     """Raise ValueError for a parameter outside [1e-100, 1e100].
 
     The bounds keep its square and the inverse of its square far from overflow.
     """
     for name, value in values.items():
+        if isinstance(value, str | Schedule):
+            raise ValueError(f"{name} of loss '{loss.name}' must be a number; it has no schedule")
         if not (math.isfinite(value) and 1e-100 <= value <= 1e100):
             raise ValueError(
                 f"{name} of loss '{loss.name}' must be a number between 1e-100 and 1e100, "

@@ -32,6 +32,7 @@ class LambdaRank(MetricLoss):
     normalise: bool = True
 
     name = "lambdarank"
+    stationary = False
 
     def __post_init__(self) -> None:
         """Validate the parameters."""

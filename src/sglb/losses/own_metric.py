@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from sglb import _core, sums
 from sglb.elementary import exp
-from sglb.losses.base import Floats, check_positive
+from sglb.losses.base import Floats, read_positive
 from sglb.losses.ranking import FillSlopes, QuerySlopes, RankingLoss
 from sglb.noise import Role
+from sglb.schedules import Scheduled, last_of, value_at
 from sglb.target import Target
 
 # Samples of the curvature, in pairs of mirror images, and of a mean gradient where nothing is
@@ -30,7 +31,7 @@ class OwnMetric(RankingLoss):
     """
 
     metric: Callable[[Floats], float]
-    sigma: float = 1.0
+    sigma: Scheduled = 1.0
     mu: float = 0.0
     unit: float | None = None
 
@@ -43,7 +44,7 @@ class OwnMetric(RankingLoss):
         """Validate the parameters."""
         if not callable(self.metric):
             raise TypeError(f"metric of loss '{self.name}' must be a function, got {self.metric!r}")
-        check_positive(self, sigma=self.sigma)
+        object.__setattr__(self, "sigma", read_positive(self, "sigma", self.sigma))
         if not math.isfinite(self.mu):
             raise ValueError(f"mu of loss '{self.name}' must be finite, got {self.mu!r}")
 
@@ -55,7 +56,8 @@ class OwnMetric(RankingLoss):
         """Return the loss with the mean curvature of the target as its unit."""
         if self.unit is not None:
             return self
-        unit = sums.mean(self._curvature(target), target.weight) if len(target) else 0.0
+        curvature = self._with(last_of(self.sigma))._curvature(target)
+        unit = sums.mean(curvature, target.weight) if len(target) else 0.0
         return replace(self, unit=unit if unit > 0.0 else 1.0)
 
     def losses(self, target: Target, raw: Floats) -> Floats:
@@ -69,22 +71,28 @@ class OwnMetric(RankingLoss):
     def slopes_on(self, target: Target) -> FillSlopes:
         """Return the estimated gradient and the fixed curvature."""
         unit = 1.0 if self.unit is None else self.unit
-        curvature = self._curvature(target) / unit
+        last = last_of(self.sigma)
+        curvature = self._with(last)._curvature(target) / unit
 
         def fill(at: QuerySlopes) -> None:
-            x, gradient = self._shifted(target, at.raw), np.zeros(len(at.raw))
+            sigma = last if at.draws is None else value_at(self.sigma, at.draws.step)
+            now = self._with(sigma)
+            x, gradient = now._shifted(target, at.raw), np.zeros(len(at.raw))
             n_samples = SAMPLES if at.draws is None else 1
             for sample in range(n_samples):
                 noise = _normals(at.draws or _core.Draws(0, sample), Role.RANKING, target)
                 for rows in _queries(target):
-                    terms, _ = self._boundaries(target.values[rows], x[rows], noise[rows])
+                    terms, _ = now._boundaries(target.values[rows], x[rows], noise[rows])
                     total = np.add.reduce(terms, axis=1)
                     gradient[rows] -= total - np.add.reduce(total) / len(rows)
-            at.gradient[:] = gradient / (unit * n_samples)
+            at.gradient[:] = gradient / (unit * (last / sigma) ** 2 * n_samples)
             if at.hessian is not None:
                 at.hessian[:] = curvature
 
         return fill
+
+    def _with(self, sigma: float) -> Self:
+        return replace(self, sigma=sigma)
 
     def _curvature(self, target: Target) -> Floats:
         total = np.zeros(len(target))
@@ -98,22 +106,23 @@ class OwnMetric(RankingLoss):
         return total / SAMPLES
 
     def _shifted(self, target: Target, raw: Floats) -> Floats:
-        return np.asarray(raw, dtype=np.float64) - self.sigma * self.mu * target.values
+        sigma = last_of(self.sigma)
+        return np.asarray(raw, dtype=np.float64) - sigma * self.mu * target.values
 
     def _boundaries(self, y: Floats, x: Floats, noise: Floats) -> tuple[Floats, float]:
         """Return effect times density at the boundaries of each row to the others, and the width.
 
         The formula is that of ranking_stochastic.h.
         """
-        n = len(y)
-        score = x + self.sigma * noise
+        n, sigma = len(y), last_of(self.sigma)
+        score = x + sigma * noise
         order = np.argsort(-score, kind="stable")
-        width = self.sigma * math.sqrt(n / (n - 1))
-        total = self.sigma * np.add.reduce(noise)
+        width = sigma * math.sqrt(n / (n - 1))
+        total = sigma * np.add.reduce(noise)
         terms = np.zeros((n, n - 1))
         for position, i in enumerate(order):
             others = np.delete(order, position)
-            middle = x[i] + (total - self.sigma * noise[i]) / (n - 1)
+            middle = x[i] + (total - sigma * noise[i]) / (n - 1)
             t = (score[others] - middle) / width
             density = exp(-0.5 * t * t) / (width * math.sqrt(2.0 * math.pi))
             terms[i] = self._effects(y[others], y[i]) * density

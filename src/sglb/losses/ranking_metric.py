@@ -57,8 +57,9 @@ class MetricLoss(RankingLoss):
         return GRADED + BINARY + CASCADES
 
     def parameters(self) -> dict[str, Any]:
-        """Return the constructor's arguments; a cutoff of None is 0."""
+        """Return the constructor's arguments; a cutoff of None is 0, a schedule a string."""
         stated = {**vars(self), "cutoff": self.cutoff or 0}
+        stated |= {name: str(schedule) for name, schedule in self.schedules.items()}
         return {name: value for name, value in stated.items() if value is not None}
 
     def adapt(self, target: Target) -> Self:

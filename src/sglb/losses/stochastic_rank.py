@@ -6,9 +6,10 @@ from typing import Self
 import numpy as np
 
 from sglb import _core, sums
-from sglb.losses.base import Floats, check_positive, whole_count
+from sglb.losses.base import Floats, read_positive, whole_count
 from sglb.losses.ranking import FillSlopes, QuerySlopes
 from sglb.losses.ranking_metric import MetricLoss
+from sglb.schedules import Scheduled, last_of, value_at
 from sglb.target import Target
 
 # Samples of the curvature, and of a mean gradient where nothing is drawn.
@@ -31,9 +32,11 @@ class StochasticRank(MetricLoss):
     Start       0
 
     With `mu` 0 `sigma` is only the unit of raw scores. A reported loss has no noise and no unit.
+    `sigma` may be a schedule, such as "geometric(3, 1)": the unit follows it, so that the curvature
+    of a row is the same at every step.
     """
 
-    sigma: float = 1.0
+    sigma: Scheduled = 1.0
     mu: float = 0.0
     n_samples: int = 1
     unit: float | None = None
@@ -44,7 +47,7 @@ class StochasticRank(MetricLoss):
     def __post_init__(self) -> None:
         """Validate the parameters."""
         super().__post_init__()
-        check_positive(self, sigma=self.sigma)
+        object.__setattr__(self, "sigma", read_positive(self, "sigma", self.sigma))
         if not np.isfinite(self.mu):
             raise ValueError(f"mu of loss '{self.name}' must be finite, got {self.mu!r}")
         object.__setattr__(self, "n_samples", whole_count(self, n_samples=self.n_samples))
@@ -60,7 +63,7 @@ class StochasticRank(MetricLoss):
 
     def _curvature(self, target: Target) -> Floats:
         hessian = np.empty(len(target))
-        smoothing = _core.Smoothing(self.sigma, self.mu, MANY_SAMPLES)
+        smoothing = _core.Smoothing(last_of(self.sigma), self.mu, MANY_SAMPLES)
         _core.rank_curvature(self._ranking(target, self.metric), smoothing, FIXED, hessian, 1)
         return hessian
 
@@ -69,13 +72,17 @@ class StochasticRank(MetricLoss):
         ranking = self._ranking(target, self.metric)
         unit = 1.0 if self.unit is None else self.unit
         curvature = self._curvature(target) / unit
-        once = _core.Smoothing(self.sigma, self.mu, self.n_samples)
-        often = _core.Smoothing(self.sigma, self.mu, MANY_SAMPLES)
+        last = last_of(self.sigma)
 
         def fill(at: QuerySlopes) -> None:
-            smoothing, draws = (often, FIXED) if at.draws is None else (once, at.draws)
+            sigma, n_samples, draws = last, MANY_SAMPLES, FIXED
+            if at.draws is not None:
+                sigma, n_samples = value_at(self.sigma, at.draws.step), self.n_samples
+                draws = at.draws
+            smoothing = _core.Smoothing(sigma, self.mu, n_samples)
             _core.stochastic_rank(ranking, at.raw, smoothing, draws, at.gradient, at.n_threads)
-            np.divide(at.gradient, unit, out=at.gradient)
+            # At z = 0 a curvature is that of sigma = 1 over sigma².
+            np.divide(at.gradient, unit * (last / sigma) ** 2, out=at.gradient)
             if at.hessian is not None:
                 at.hessian[:] = curvature
 

@@ -39,6 +39,7 @@ class Yeti(MetricLoss):
     n_orders: int = 10
 
     name = "yeti"
+    stationary = False
 
     def __post_init__(self) -> None:
         """Validate the parameters."""

@@ -5,8 +5,9 @@ from math import sqrt
 
 import numpy as np
 
-from sglb.losses.base import Floats, Loss, check_positive
+from sglb.losses.base import Floats, Loss, read_positive
 from sglb.losses.links import Link, sigmoid
+from sglb.schedules import Scheduled, extremes_of, last_of
 from sglb.target import Target
 
 
@@ -24,9 +25,12 @@ class Sla(Loss):
     Lipschitz   1 / (4 width), at z = 0
     Smoothness  1 / (6 sqrt(3) width²), where s = 1/2 +- 1 / (2 sqrt(3))
     Start       0: the minimiser is at infinity
+
+    `width` may be a schedule, such as "cosine(1, 0.1)": the loss gets sharper from step to step.
+    Reported losses and probabilities are those of the last width.
     """
 
-    width: float = 0.1
+    width: Scheduled = 0.1
 
     name = "sla"
     task = "binary"
@@ -36,27 +40,29 @@ class Sla(Loss):
     default_learning_rate = 0.1  # the paper's
 
     def __post_init__(self) -> None:
-        check_positive(self, width=self.width)
+        """Read and validate the width."""
+        object.__setattr__(self, "width", read_positive(self, "width", self.width))
 
     @property
     def lipschitz(self) -> float:
-        """|gradient| at z = 0."""
-        return 0.25 / self.width
+        """|gradient| at z = 0, at the smallest width."""
+        return 0.25 / extremes_of(self.width)[0]
 
     @property
     def smoothness(self) -> float:
-        """Largest |s''| = 1 / (6 sqrt(3)), over width²."""
-        return 1.0 / (6.0 * sqrt(3.0) * self.width * self.width)
+        """Largest |s''| = 1 / (6 sqrt(3)), over the smallest width²."""
+        width = extremes_of(self.width)[0]
+        return 1.0 / (6.0 * sqrt(3.0) * width * width)
 
     @property
     def kernel_parameters(self) -> tuple[float, ...]:
         """Width."""
-        return self.width, 0.0
+        return last_of(self.width), 0.0
 
     def loss(self, y: Floats, raw: Floats) -> Floats:
         """1 - s(m z / width) = s(-m z / width)."""
         with np.errstate(over="ignore"):  # raw / width may be infinite, where s is flat
-            return sigmoid((1.0 - 2.0 * y) * raw / self.width)
+            return sigmoid((1.0 - 2.0 * y) * raw / last_of(self.width))
 
     def init(self, target: Target) -> Floats:
         """Zero."""
@@ -65,4 +71,4 @@ class Sla(Loss):
     @property
     def link(self) -> Link:
         """s(z / width)."""
-        return Link("sigmoid", self.width)
+        return Link("sigmoid", last_of(self.width))

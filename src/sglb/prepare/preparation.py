@@ -55,6 +55,7 @@ def pose(target: Target, n_columns: int, loss: Loss, request: Request) -> Proble
     loss = loss.examine(target, best, check=request.check_gradient)
     size, parameters = size_of(target, n_columns, loss, best), request.parameters
     settings = resolve(parameters, loss, size, alone=request.alone)
+    loss = loss.for_length(settings.n_steps)
     start = np.zeros_like(best) if parameters.get("init") == "zero" else best
     return Problem(loss, start, settings)
 

@@ -10,9 +10,9 @@ the smoothed 0-1 loss has few optima, but only large scores reach its infimum.
 
 from dataclasses import dataclass
 
-from sglb.elementary import power
 from sglb.samplers.base import Move, demand
 from sglb.samplers.langevin import Langevin
+from sglb.schedules import geometric
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Annealed:
         """Move as Langevin boosting does at the temperature of this step."""
         way = min(1.0, step / self.n_steps)
         temperature, shrink_rate = (
-            first * power(last / first, way) if first > 0.0 else first
+            geometric(first, last, way) if first > 0.0 else first
             for first, last in (self.temperatures, self.shrink_rates)
         )
         return Langevin(

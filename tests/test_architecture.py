@@ -26,7 +26,7 @@ FLOORS = [
     {"outcomes"},
     {"posterior", "prepare"},
     {"model"},
-    {"chains", "recipe"},
+    {"chains", "recipe", "tempering"},
     {"boosting", "defaults", "folds", "settings", "uncertainty"},
     {"callbacks", "chain"},
     {"growth", "metrics", "shard"},

@@ -12,6 +12,7 @@ from typing import Any
 from sglb.elementary import exp, log, power
 from sglb.leaves import PART_ROWS, LeafMethod
 from sglb.losses import Loss
+from sglb.samplers import SAMPLERS
 
 # Between the .1 of the squared and the 1 of the absolute loss; huber, cauchy and welsch have less
 # than .3 with their default widths.
@@ -154,7 +155,7 @@ def searches_length(parameters: Mapping[str, Any], loss: Loss, size: Size) -> bo
     stops_early = parameters["early_stopping_rounds"] is not None
     sampler = parameters["sampler"]
     has_law = not isinstance(sampler, str) or parameters["temperature"] not in ("auto", 0)
-    far_to_go = sampler == "annealed" or not loss.convex
+    far_to_go = not loss.convex or (isinstance(sampler, str) and SAMPLERS[sampler].planned)
     values = size.n_rows * size.n_columns * loss.n_outputs
     most_rows = FEW_RANKED_ROWS if loss.by_group else FEW_ROWS
     few = size.n_independent >= FEW_TO_FOLD and size.n_rows <= most_rows
@@ -246,11 +247,6 @@ RANKING_SAMPLE = 0.5
 
 # Share of its velocity that a step of a chain with momentum loses (docs/dynamics.md).
 FRICTION = 0.1
-
-# An annealed chain ends at this share of the temperature that it starts with, after this share of
-# its steps; the others are spent at the end of the way.
-COOLING = 1e-4
-COOLING_SHARE = 0.8
 
 
 def auto_hot_temperature(size: Size, loss: Loss) -> float:

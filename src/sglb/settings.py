@@ -4,7 +4,7 @@
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
@@ -16,7 +16,7 @@ from sglb import _core, defaults
 from sglb.defaults import Size
 from sglb.leaves import LeafMethod, LeafRule
 from sglb.losses import Loss
-from sglb.samplers import NOISY, SAMPLERS, Annealed, Move, Sampler
+from sglb.samplers import IDLE, NOISY, SAMPLERS, Move, Rates, Sampler
 
 
 @dataclass(frozen=True)
@@ -317,64 +317,69 @@ def make_sampler(
     `watched` says that the chain ends where it is best.
     """
     spec = parameters["sampler"]
-    rates = {name: parameters[name] for name in ("learning_rate", "temperature", "shrink_rate")}
     if not isinstance(spec, str):
-        others = {name: parameters[name] for name in ("friction", "structure_noise", "subsample")}
-        _reject_idle(rates | others, f"sampler={spec!r} has its own")
+        _reject_idle(parameters, ("learning_rate", *IDLE), f"sampler={spec!r} has its own")
         custom: Sampler = spec
         return custom
-    learning_rate, friction = rates.pop("learning_rate"), parameters["friction"]
-    n_steps = parameters["n_estimators"]
-    arguments = {}
-    if spec == "hamiltonian":
-        arguments["friction"] = defaults.FRICTION if friction == "auto" else float(friction)
-    else:
-        _reject_idle({"friction": friction}, "only sampler='hamiltonian' has friction")
-    if learning_rate == "auto":
-        learning_rate = defaults.auto_learning_rate(
-            size, n_steps, loss, leaf_method, watched=watched
+    if spec == "tempering" and parameters["n_chains"] > 1:
+        raise ValueError(
+            f"n_chains={parameters['n_chains']} is not allowed with sampler='tempering', which runs"
+            " several chains and predicts by the coldest; use n_chains=1"
         )
-        # A velocity adds up the trees of 1 / friction steps.
-        learning_rate *= arguments.get("friction", 1.0)
-    arguments["learning_rate"] = float(learning_rate)
+    for name, users in IDLE.items():
+        if spec not in users:
+            reason = f"sampler={spec!r} does not use it, sampler={users[0]!r} does"
+            _reject_idle(parameters, (name,), reason)
+    auto = parameters["temperature"] == "auto"
+    if spec == "langevin" and auto and defaults.is_multimodal(size, loss):
+        spec = "annealed"
+    return SAMPLERS[spec].of(_rates(parameters, spec, loss, leaf_method, size, watched=watched))
+
+
+def _rates(
+    parameters: Mapping[str, Any],
+    spec: str,
+    loss: Loss,
+    leaf_method: LeafMethod,
+    size: Size,
+    *,
+    watched: bool,
+) -> Rates:
+    """Return the numbers a sampler is made of; those it does not use are what they are."""
+
+    def stated(name: str, auto: Callable[[], float]) -> float:
+        return auto() if parameters[name] == "auto" else float(parameters[name])
+
+    n_steps = int(parameters["n_estimators"])
+    friction = stated("friction", lambda: defaults.FRICTION if spec in IDLE["friction"] else 1.0)
+
+    def auto_learning_rate() -> float:
+        rate = defaults.auto_learning_rate(size, n_steps, loss, leaf_method, watched=watched)
+        return rate * friction  # a velocity adds up the trees of 1 / friction steps
+
+    hot, temperature = 0.0, 0.0
     if spec in NOISY:
-        shrink_rate = rates["shrink_rate"]
-        if shrink_rate == "auto":
-            shrink_rate = defaults.auto_shrink_rate(size, loss, leaf_method)
-        auto = rates["temperature"] == "auto"
-        cools = spec == "langevin" and auto and defaults.is_multimodal(size, loss)
-        if spec == "annealed" or cools:
-            hot = defaults.auto_hot_temperature(size, loss) if auto else float(rates["temperature"])
-            return Annealed(
-                float(learning_rate),
-                (hot, defaults.COOLING * hot),
-                (float(shrink_rate), float(shrink_rate)),
-                max(1, round(defaults.COOLING_SHARE * n_steps)),
-                float(parameters["subsample"]),
-                float(parameters["structure_noise"]),
-            )
-        temperature = defaults.auto_temperature(size, loss) if auto else rates["temperature"]
-        noise_unit = defaults.structure_noise_unit(size, loss, leaf_method)
-        arguments |= {
-            "temperature": float(temperature),
-            "shrink_rate": float(shrink_rate),
-            "structure_noise": noise_unit * float(parameters["structure_noise"]),
-        }
-    else:
-        rates["structure_noise"] = parameters["structure_noise"]
-        _reject_idle(rates, f"sampler={spec!r} does not use it, sampler='langevin' does")
-    if spec == "plain":
-        _reject_idle({"subsample": parameters["subsample"]}, "sampler='plain' uses every row")
-    else:
-        arguments["subsample"] = float(parameters["subsample"])
-    sampler: Sampler = SAMPLERS[spec](**arguments)
-    return sampler
+        hot = stated("temperature", lambda: defaults.auto_hot_temperature(size, loss))
+        temperature = stated("temperature", lambda: defaults.auto_temperature(size, loss))
+    return Rates(
+        learning_rate=stated("learning_rate", auto_learning_rate),
+        temperature=temperature,
+        hot_temperature=hot,
+        shrink_rate=stated(
+            "shrink_rate", lambda: defaults.auto_shrink_rate(size, loss, leaf_method)
+        ),
+        friction=friction,
+        subsample=float(parameters["subsample"]),
+        structure_noise=float(parameters["structure_noise"])
+        * (1.0 if spec == "annealed" else defaults.structure_noise_unit(size, loss, leaf_method)),
+        n_steps=n_steps,
+    )
 
 
-def _reject_idle(parameters: Mapping[str, Any], reason: str) -> None:
+def _reject_idle(parameters: Mapping[str, Any], names: Iterable[str], reason: str) -> None:
     """Reject parameters that would have no effect."""
-    for name, value in parameters.items():
-        idle = 1.0 if name in ("subsample", "structure_noise") else "auto"
+    for name in names:
+        value, idle = parameters[name], 1.0 if name in ("subsample", "structure_noise") else "auto"
         if value != idle:
             raise ValueError(f"{name}={value!r} has no effect: {reason}; leave it at {idle!r}")
 

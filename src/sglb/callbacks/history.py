@@ -39,19 +39,29 @@ class History(BaseCallback):
             rows.name: {metric.name: [] for metric in metrics} for rows in sets
         }
         self._states: list[Floats] = []
+        self._trace: Trace | None = None
 
     def start(self, info: StepInfo) -> None:
         """Compute the state of each set at the start of the run, usually the offset alone."""
         info.evaluation = self.evaluation
-        self._states = [info.trace.replay(rows.columns, self.n_threads) for rows in self.sets]
+        self._follow(info.trace)
 
     def step(self, info: StepInfo) -> Stop | None:
         """Apply the newest step to each set, and record the metrics."""
         info.evaluation = self.evaluation
+        is_followed = info.trace is self._trace
+        if not is_followed:  # chains that exchange temperatures show another one
+            self._follow(info.trace)
         for rows, state in zip(self.sets, self._states, strict=True):
-            info.trace.advance(rows.columns, state, info.step - 1, self.n_threads)
+            if is_followed:
+                info.trace.advance(rows.columns, state, info.step - 1, self.n_threads)
             info.scores[rows.name] = self._record(rows, state[0], info.loss)
         return None
+
+    def _follow(self, trace: Trace) -> None:
+        """Compute the state of each set after the steps of a trace."""
+        self._trace = trace
+        self._states = [trace.replay(rows.columns, self.n_threads) for rows in self.sets]
 
     def record_mean(self, traces: Sequence[Trace], loss: Loss) -> None:
         """Record the mean of chains after each step; a chain that has ended stays where it is."""

@@ -22,6 +22,8 @@ class SamplerName(StrEnum):
     langevin = "langevin"
     annealed = "annealed"
     hamiltonian = "hamiltonian"
+    cyclical = "cyclical"
+    tempering = "tempering"
     stochastic = "stochastic"
     plain = "plain"
 
@@ -138,8 +140,9 @@ MODEL: Group = {
     "sampler": _option(
         SamplerName,
         "Model",
-        "langevin adds noise to gradients, annealed ever less, hamiltonian has momentum, "
-        "stochastic draws rows, plain does neither.",
+        "langevin adds noise to gradients, annealed ever less, hamiltonian has momentum, cyclical "
+        "takes long and short steps in turn, tempering runs four chains that exchange their "
+        "temperatures, stochastic draws rows, plain does nothing of that.",
     ),
     "temperature": _auto(
         _real,

@@ -17,7 +17,7 @@ from sglb.losses import UserLoss
 from sglb.losses.links import IDENTITY, Link
 from sglb.losses.shapes import user_shape
 from sglb.model import Model, Scores
-from sglb.posterior import AnyPosterior, virtual_states, warn_if_not_draws
+from sglb.posterior import AnyPosterior, drawn_states, warn_if_not_draws
 from sglb.settings import check_parameters, n_threads
 from sglb.trace import States, Trace, mean_raw
 
@@ -139,7 +139,7 @@ class FittedChain(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no
         """
         check_parameters({"n_states": n_states})
         traces = self._fitted().traces
-        numbers = [virtual_states(len(trace), n_states).tolist() for trace in traces]
+        numbers = self._numbers_of_draws(n_states)
         n_each = min(len(steps) for steps in numbers)
         if n_each < LEAST_DRAWS:
             raise ValueError(
@@ -241,8 +241,13 @@ class FittedChain(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no
         traces = self._fitted().traces
         check_parameters({"n_states": n_states})
         warn_if_not_draws(self._model, stacklevel=3)
-        numbers = [virtual_states(len(trace), n_states).tolist() for trace in traces]
-        return States.of(traces, numbers)
+        return States.of(traces, self._numbers_of_draws(n_states))
+
+    def _numbers_of_draws(self, n_states: int) -> list[list[int]]:
+        """Return the steps of each chain after which its state serves as a draw."""
+        model = self._fitted()
+        temperature = model.recipe.settings.temperature
+        return [drawn_states(trace, temperature, n_states).tolist() for trace in model.traces]
 
     def _draws(self, X: Any, states: States) -> Floats:
         """Return the predictions of several states, one traversal for all."""

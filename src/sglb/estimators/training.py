@@ -26,7 +26,8 @@ from sglb.folds import CrossValidation, folds_for_residuals
 from sglb.metrics import Metric
 from sglb.model import Model, Record
 from sglb.recipe import Recipe
-from sglb.samplers import Annealed
+from sglb.samplers import Annealed, Tempering
+from sglb.tempering import Replicas, temper
 from sglb.trace import Trace
 from sglb.training_set import TrainingSet
 
@@ -164,7 +165,10 @@ class Training:
                 if callable(close := getattr(callback, "close", None)):
                     stack.callback(close)
             if len(chains) == 1:
-                return [boost(chains[0], n_steps, [*callbacks_by_chain[0], *callbacks, *progress])]
+                watching = [*callbacks_by_chain[0], *callbacks, *progress]
+                if isinstance(sampler := self.recipe.settings.sampler, Tempering):
+                    return [self._temper(sampler, chains[0], n_steps, watching)]
+                return [boost(chains[0], n_steps, watching)]
             if self.verbose:
                 say(f"{len(chains)} chains, {at_once} at a time; progress is that of the first")
             callbacks_by_chain = [[*callbacks_by_chain[0], *progress], *callbacks_by_chain[1:]]
@@ -172,6 +176,35 @@ class Training:
         if self.verbose:
             say(f"{len(traces)} chains of {', '.join(f'{len(t):,}' for t in traces)} steps")
         return traces
+
+    def _temper(
+        self, sampler: Tempering, chain: Chain, n_steps: int, callbacks: Sequence[Callback]
+    ) -> Trace:
+        """Run a chain and others that exchange temperatures with it; return the coldest's trace.
+
+        With early stopping it is that of the chain which was the coldest at the best step, up to
+        there.
+        """
+        at_once = min(sampler.n_replicas, self.n_threads) if self._is_thread_safe else 1
+        share = self.n_threads - at_once + 1
+        others = [
+            self.recipe.make_chain(self.data, share, number=number)
+            for number in range(1, sampler.n_replicas)
+        ]
+        seed = self.recipe.settings.seed
+        replicas = Replicas([chain, *others], sampler.ladder(), seed, sampler.swap_every)
+        if self.verbose:
+            say(f"{sampler.n_replicas} chains exchange temperatures; progress is of the coldest")
+        step = temper(replicas, n_steps, callbacks, at_once).step
+        if self.verbose:
+            rates = ", ".join(f"{rate:.0%}" for rate in replicas.swap_rates)
+            say(f"accepted exchanges between neighbours, the coldest first: {rates}")
+        for callback in callbacks:
+            if isinstance(callback, History) and any(
+                isinstance(other, EarlyStopping) for other in callbacks
+            ):
+                step = callback.best()[0]
+        return replicas.trace_at(step)
 
     def _mean_record(self, scoring: Scoring, traces: Sequence[Trace]) -> Record:
         """Return the scores of the mean of several chains.

@@ -16,7 +16,12 @@ from sglb.posterior.of_model import (
 )
 from sglb.posterior.partitions import Partitions, StoredPartitions, TreePartitions
 from sglb.posterior.prior import LeafPrior
-from sglb.posterior.states import reason_against_draws, virtual_states, warn_if_not_draws
+from sglb.posterior.states import (
+    drawn_states,
+    reason_against_draws,
+    virtual_states,
+    warn_if_not_draws,
+)
 
 __all__ = [
     "AUTO_STEPS",
@@ -40,6 +45,7 @@ __all__ = [
     "draw_for_chains",
     "draw_for_trees",
     "draw_posterior",
+    "drawn_states",
     "noise_temperature",
     "reason_against_draws",
     "run_long_chains",

@@ -11,10 +11,24 @@ from numpy.typing import NDArray
 
 from sglb.model import Model
 from sglb.samplers import NOISY
+from sglb.trace import Trace
 
 # Relaxation times, 1 / (eps gamma) steps, that a chain must last before its states may be draws:
 # directions that the data do not determine need one relaxation time to become independent.
 MIN_RELAXATIONS = 5.0
+
+
+def drawn_states(trace: Trace, temperature: float, n_states: int) -> NDArray[np.int64]:
+    """Return at most `n_states` step numbers, evenly spaced in the second half of the chain.
+
+    Of a chain that changes its temperature, states after steps at the stated one.
+    """
+    numbers = np.arange(len(trace) // 2 + 1, len(trace) + 1)
+    at_it = np.isclose(trace.temperatures[numbers - 1], temperature, rtol=1e-9, atol=0.0)
+    if at_it.all() or not at_it.any():
+        return virtual_states(len(trace), n_states)
+    drawn = numbers[at_it]
+    return np.unique(drawn[np.linspace(len(drawn) - 1, 0, n_states).round().astype(np.intp)])
 
 
 def virtual_states(n_steps: int, n_states: int) -> NDArray[np.int64]:

@@ -9,18 +9,24 @@ the smoothed 0-1 loss has few optima, but only large scores reach its infimum.
 """
 
 from dataclasses import dataclass
+from typing import Self
 
-from sglb.samplers.base import Move, demand
+from sglb.samplers.base import Move, Named, Rates, demand
 from sglb.samplers.langevin import Langevin
 from sglb.schedules import geometric
 
+# By name a chain ends at this share of the temperature that it starts with, after this share of its
+# steps; the others are spent at the end of the way.
+COOLING, COOLING_SHARE = 1e-4, 0.8
+
 
 @dataclass(frozen=True)
-class Annealed:
+class Annealed(Named):
     """Langevin boosting from the first to the second of two temperatures and shrink rates in
     `n_steps` steps, and on with the second ones. There is no stationary law.
     """
 
+    planned = True
     learning_rate: float
     temperatures: tuple[float, float]
     shrink_rates: tuple[float, float]
@@ -31,6 +37,18 @@ class Annealed:
     def __post_init__(self) -> None:
         """Validate the number of steps; `Langevin` validates the rates."""
         demand("n_steps", self.n_steps, self.n_steps >= 1, "at least 1")
+
+    @classmethod
+    def of(cls, rates: Rates) -> Self:
+        """Cool down from the hot temperature at a constant shrink rate."""
+        return cls(
+            rates.learning_rate,
+            (rates.hot_temperature, COOLING * rates.hot_temperature),
+            (rates.shrink_rate, rates.shrink_rate),
+            max(1, round(COOLING_SHARE * rates.n_steps)),
+            rates.subsample,
+            rates.structure_noise,
+        )
 
     def move(self, step: int) -> Move:
         """Move as Langevin boosting does at the temperature of this step."""

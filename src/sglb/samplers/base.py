@@ -6,8 +6,9 @@ A sampler turns the number of a step into a `Move`; the loop in `chain.py` carri
 """
 
 import math
-from dataclasses import dataclass
-from typing import Protocol
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, fields
+from typing import ClassVar, Protocol, Self
 
 from sglb.transition import KEEP, Transition
 
@@ -51,6 +52,42 @@ class Move:
     def shrink(self) -> float:
         """The factor that the model is multiplied with."""
         return float(self.transition.C[0, 0])
+
+
+@dataclass(frozen=True)
+class Rates:
+    """What samplers by name are made of, with "auto" resolved.
+
+    `hot_temperature` carries a row over the barriers of the loss, `n_steps` are planned.
+    """
+
+    learning_rate: float
+    temperature: float
+    hot_temperature: float
+    shrink_rate: float
+    friction: float
+    subsample: float
+    structure_noise: float
+    n_steps: int
+
+
+class Named(ABC):
+    """A sampler that estimators know by name: a dataclass made of rates.
+
+    `planned` says that its moves depend on how many steps there will be.
+    """
+
+    planned: ClassVar[bool] = False
+
+    @abstractmethod
+    def move(self, step: int) -> Move:
+        """Return the move of step 0, 1, 2, ..."""
+
+    @classmethod
+    def of(cls, rates: Rates) -> Self:
+        """Return the sampler with the rates that its fields name."""
+        names = [field.name for field in fields(cls)]  # type: ignore[arg-type]  # a dataclass
+        return cls(**{name: getattr(rates, name) for name in names})
 
 
 def demand(name: str, value: float, holds: bool, wanted: str) -> None:

@@ -12,13 +12,13 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 
-from sglb.samplers.base import Move, demand
+from sglb.samplers.base import Move, Named, demand
 from sglb.samplers.langevin import Langevin
 from sglb.transition import Transition
 
 
 @dataclass(frozen=True)
-class Hamiltonian:
+class Hamiltonian(Named):
     """Langevin boosting with momentum.
 
     `friction` is the share of the velocity that each step loses, in (0, 1]. A chain moves about

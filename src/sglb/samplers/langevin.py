@@ -10,12 +10,12 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 
-from sglb.samplers.base import Move, demand
+from sglb.samplers.base import Move, Named, demand
 from sglb.transition import Transition
 
 
 @dataclass(frozen=True)
-class Langevin:
+class Langevin(Named):
     """Langevin diffusion in the space of boosted ensembles (SGLB).
 
     `structure_noise` multiplies the noise of the structures alone. The law of one step is exact for

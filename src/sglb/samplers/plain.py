@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from sglb.samplers.base import Move
+from sglb.samplers.base import Move, Named
 
 
 @dataclass(frozen=True)
-class Plain:
+class Plain(Named):
     """Deterministic gradient boosting (GB)."""
 
     learning_rate: float

@@ -7,11 +7,11 @@ unbiased: E[g_i 1{kept} / rate] = g_i.
 from dataclasses import dataclass
 from functools import cached_property
 
-from sglb.samplers.base import Move
+from sglb.samplers.base import Move, Named
 
 
 @dataclass(frozen=True)
-class Stochastic:
+class Stochastic(Named):
     """Gradient boosting on Bernoulli samples of the rows (SGB)."""
 
     learning_rate: float

@@ -1,0 +1,74 @@
+"""Replica exchange: the ladder of temperatures that chains exchange (`sglb.tempering`).
+
+    T_r = T (T_hot / T)^(r / (R - 1)),     gamma_r = gamma T_r / T
+
+A shrink rate proportional to the temperature gives all chains the same prior, N(0, T Pbar / gamma),
+so that exchanges need no more than the losses.
+"""
+
+from dataclasses import dataclass
+from typing import Self
+
+from sglb.elementary import power
+from sglb.samplers.base import Move, Named, Rates, demand
+from sglb.samplers.langevin import Langevin
+
+# By name the hottest chain has at least this many times the temperature of the coldest.
+SPREAD = 100.0
+
+
+@dataclass(frozen=True)
+class Tempering(Named):
+    """Langevin boosting at `temperature`, with `n_replicas` chains up to `hot_temperature` in all.
+
+    Neighbours try to exchange their temperatures every `swap_every` steps.
+    """
+
+    planned = True
+    learning_rate: float
+    temperature: float
+    shrink_rate: float
+    hot_temperature: float
+    n_replicas: int = 4
+    swap_every: int = 10
+    subsample: float = 1.0
+    structure_noise: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Validate the ladder; `Langevin` validates the rates."""
+        demand("temperature", self.temperature, self.temperature > 0.0, "above 0")
+        is_hotter = self.hot_temperature > self.temperature
+        demand("hot_temperature", self.hot_temperature, is_hotter, "above the temperature")
+        demand("n_replicas", self.n_replicas, self.n_replicas >= 2, "at least 2")
+        demand("swap_every", self.swap_every, self.swap_every >= 1, "at least 1")
+
+    @classmethod
+    def of(cls, rates: Rates) -> Self:
+        """Return a ladder up to a temperature that carries a row over the barriers of the loss."""
+        return cls(
+            rates.learning_rate,
+            rates.temperature,
+            rates.shrink_rate,
+            max(rates.hot_temperature, SPREAD * rates.temperature),
+            subsample=rates.subsample,
+            structure_noise=rates.structure_noise,
+        )
+
+    def ladder(self) -> list[Langevin]:
+        """Return the sampler of each rung, the coldest first."""
+        ratio = self.hot_temperature / self.temperature
+        factors = [power(ratio, r / (self.n_replicas - 1)) for r in range(self.n_replicas)]
+        return [
+            Langevin(
+                self.learning_rate,
+                self.temperature * factor,
+                self.shrink_rate * factor,
+                self.subsample,
+                self.structure_noise,
+            )
+            for factor in factors
+        ]
+
+    def move(self, step: int) -> Move:
+        """Move as the chain on the coldest rung does."""
+        return self.ladder()[0].move(step)

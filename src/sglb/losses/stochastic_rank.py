@@ -12,8 +12,10 @@ from sglb.losses.ranking_metric import MetricLoss
 from sglb.schedules import Scheduled, last_of, value_at
 from sglb.target import Target
 
-# Samples of the curvature, and of a mean gradient where nothing is drawn.
+# Samples of the curvature, and of a mean gradient where nothing is drawn. A pair of mirror images
+# is enough in long queries, where each sample averages over many boundaries.
 MANY_SAMPLES = 64
+MANY_BOUNDARIES = 1 << 16
 FIXED = _core.Draws(0, 0)
 
 
@@ -63,19 +65,25 @@ class StochasticRank(MetricLoss):
 
     def _curvature(self, target: Target) -> Floats:
         hessian = np.empty(len(target))
-        smoothing = _core.Smoothing(last_of(self.sigma), self.mu, MANY_SAMPLES)
+        smoothing = _core.Smoothing(last_of(self.sigma), self.mu, self._many_samples(target))
         _core.rank_curvature(self._ranking(target, self.metric), smoothing, FIXED, hessian, 1)
         return hessian
+
+    def _many_samples(self, target: Target) -> int:
+        """Return how many samples make a mean: each has as many boundaries as places count."""
+        longest = int(target.queries.sizes.max(initial=1))
+        n_places = min(self.cutoff or longest, longest)
+        return min(MANY_SAMPLES, 2 * max(1, MANY_BOUNDARIES // (2 * n_places)))
 
     def slopes_on(self, target: Target) -> FillSlopes:
         """Return the estimated gradient and the fixed curvature."""
         ranking = self._ranking(target, self.metric)
         unit = 1.0 if self.unit is None else self.unit
         curvature = self._curvature(target) / unit
-        last = last_of(self.sigma)
+        last, n_many = last_of(self.sigma), self._many_samples(target)
 
         def fill(at: QuerySlopes) -> None:
-            sigma, n_samples, draws = last, MANY_SAMPLES, FIXED
+            sigma, n_samples, draws = last, n_many, FIXED
             if at.draws is not None:
                 sigma, n_samples = value_at(self.sigma, at.draws.step), self.n_samples
                 draws = at.draws

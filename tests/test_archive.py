@@ -171,7 +171,7 @@ class Slow:
         return Move(0.1)
 
 
-@pytest.mark.parametrize(("name", "own"), [("loss", Steep()), ("sampler", Slow())])
+@pytest.mark.parametrize(("name", "user_object"), [("loss", Steep()), ("sampler", Slow())])
 def test_what_a_file_does_not_hold_must_be_given_again_before_fit(tmp_path, name, user_object):
     model = SGLBRegressor(n_estimators=12, random_state=0, **{name: user_object}).fit(X, NUMBERS)
     model.save(tmp_path / "m.sglb")

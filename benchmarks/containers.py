@@ -72,7 +72,11 @@ def measure(name, n_rows, n_columns):
 
 
 def main():
-    columns = {"what": "columns", "n_columns": 28, "heads": ["seconds", "MB above the table"]}
+    columns = {
+        "description": "columns",
+        "n_columns": 28,
+        "heads": ["seconds", "MB above the table"],
+    }
     models = set()
     for name, answer, error in measured("benchmarks.containers", measure, CONTAINERS, **columns):
         if error:

@@ -94,12 +94,12 @@ def test_a_model_comes_back_from_its_file_as_it_was(model, tmp_path):
     assert_same(model, again)
     parameters = {k: v for k, v in model.get_params().items() if k not in ("n_jobs", "verbose")}
     assert parameters.items() <= again.get_params().items()
-    for one, other in zip(
+    for single, other in zip(
         model.predict_uncertainty(X[:4, : model.n_features_in_]),
         again.predict_uncertainty(X[:4, : model.n_features_in_]),
         strict=True,
     ):
-        np.testing.assert_array_equal(one, other)
+        np.testing.assert_array_equal(single, other)
     again.save(tmp_path / "again.sglb")
     assert path.read_bytes() == (tmp_path / "again.sglb").read_bytes()
 
@@ -258,7 +258,7 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="disk full"):
         MODELS["softmax"].save(path)
     assert path.read_bytes() == before
-    assert [one.name for one in tmp_path.iterdir()] == ["m.sglb"]
+    assert [single.name for single in tmp_path.iterdir()] == ["m.sglb"]
 
 
 def test_a_file_written_in_the_current_folder_needs_no_folder(tmp_path, monkeypatch):

@@ -140,12 +140,13 @@ class TestComparison:
 
 class TestReport:
     def losses(self):
-        one, two = (
+        single, two = (
             ([1.0, 1.1], [1.2, 1.3], [0.9, 1.0]),
             ([2.0, 2.2], ["broke", "broke"], [4.0, 4.4]),
         )
         return {
-            name: dict(zip(LIBRARIES, row, strict=True)) for name, row in (("a", one), ("b", two))
+            name: dict(zip(LIBRARIES, row, strict=True))
+            for name, row in (("a", single), ("b", two))
         }
 
     def test_wins_losses_and_failures_are_all_there(self):

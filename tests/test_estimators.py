@@ -220,9 +220,9 @@ def test_the_seed_decides_the_model():
 @pytest.mark.parametrize("n_jobs", [2, 3, 8, None, -1])
 def test_the_model_is_the_same_for_any_number_of_threads(n_jobs):
     X, y = CANCER
-    one = SGLBClassifier(**FAST, temperature=0.1).fit(X, y)
+    single = SGLBClassifier(**FAST, temperature=0.1).fit(X, y)
     other = SGLBClassifier(**FAST | {"n_jobs": n_jobs}, temperature=0.1).fit(X, y)
-    np.testing.assert_array_equal(one.decision_function(X), other.decision_function(X))
+    np.testing.assert_array_equal(single.decision_function(X), other.decision_function(X))
 
 
 # ----------------------------------------------------------------------- weights and classes
@@ -274,8 +274,8 @@ def test_class_weights_multiply_row_weights():
     rows = 1.0 + np.arange(len(y)) % 3
     both = SGLBClassifier(**FAST, class_weight={0: 2.0, 1: 1.0}).fit(X, y, rows)
     share = np.where(y == 0, 2.0, 1.0)
-    one = SGLBClassifier(**FAST).fit(X, y, rows * share / np.average(share, weights=rows))
-    np.testing.assert_array_equal(both.decision_function(X), one.decision_function(X))
+    single = SGLBClassifier(**FAST).fit(X, y, rows * share / np.average(share, weights=rows))
+    np.testing.assert_array_equal(both.decision_function(X), single.decision_function(X))
 
 
 def test_negative_class_weights_are_refused():
@@ -380,8 +380,8 @@ def test_a_row_predictor_takes_a_row_in_any_form(iris_row):
     wide = np.zeros(8)
     wide[::2] = row
     rows = [row.tolist(), tuple(row), row.astype(object), row.astype(">f8"), packed["x"][0]]
-    for one in (*rows, wide[::2], row.astype(np.longdouble)):
-        assert np.array_equal(predict_row(one), expected)
+    for single in (*rows, wide[::2], row.astype(np.longdouble)):
+        assert np.array_equal(predict_row(single), expected)
     missing = np.array([np.nan, *row[1:]])
     assert np.array_equal(predict_row([None, *row[1:]]), predict_row(missing))
 

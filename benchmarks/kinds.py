@@ -9,8 +9,8 @@ import sys
 def measured(module, measure, kinds, *, description, n_columns, heads):
     """Print the head of a Markdown table; yield (kind, what `measure` returned, its error or None).
 
-    `measure` is a function of (kind, n_rows, n_columns) in the module that calls; `description` says what
-    the columns are.
+    `measure` is a function of (kind, n_rows, n_columns) in the module that calls; `description` is
+    that of the columns.
     """
     parser = argparse.ArgumentParser(prog=f"python -m {module}")
     parser.add_argument("--rows", type=int, default=1_000_000)

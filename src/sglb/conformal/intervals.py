@@ -40,7 +40,7 @@ class ConformalQuantiles:
         self.scores = Scores(np.maximum(low - y, y - high))
 
     def interval(self, low: ArrayLike, high: ArrayLike, coverage: float = 0.9) -> Intervals:
-        """Return intervals for new rows from the same two quantiles of theirs."""
+        """Return intervals for new rows from their two predicted quantiles."""
         low, high = read_rows(low=low, high=high)
         require_rows("high", high, high >= low, "at least low")
         margin = self.scores.bound(coverage)

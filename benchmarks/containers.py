@@ -59,7 +59,8 @@ def measure(name, n_rows, n_columns):
     from sglb import SGLBClassifier
 
     rng = np.random.default_rng(0)
-    columns = {f"c{i}": rng.standard_normal(n_rows, dtype=np.float32) for i in range(n_columns)}
+    heads = ["seconds", "MB above the table"]
+    columns = {"description": "columns", "n_columns": 28, "heads": heads}
     first, second, *_ = columns.values()
     y = (first * second + rng.standard_normal(n_rows) > 0).astype(float)
     X = CONTAINERS[name](columns)
@@ -72,7 +73,11 @@ def measure(name, n_rows, n_columns):
 
 
 def main():
-    columns = {"what": "columns", "n_columns": 28, "heads": ["seconds", "MB above the table"]}
+    columns = {
+        "description": "columns",
+        "n_columns": 28,
+        "heads": ["seconds", "MB above the table"],
+    }
     models = set()
     for name, answer, error in measured("benchmarks.containers", measure, CONTAINERS, **columns):
         if error:

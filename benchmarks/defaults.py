@@ -58,8 +58,8 @@ MOVES = (
 def parse_move(text):
     """Settings of a move, name -> value or, where it is relative to auto, a function of that."""
     settings = {}
-    for one in text.split(","):
-        name, _, value = one.partition("=")
+    for single in text.split(","):
+        name, _, value = single.partition("=")
         if value.startswith("*"):
             factor = float(value[1:])
             settings[name] = lambda auto, factor=factor: factor * auto

@@ -67,7 +67,7 @@ def measure(kind, n_rows, n_columns):
 
 
 def main():
-    columns = {"what": "categorical columns", "n_columns": 10, "heads": ["seconds"]}
+    columns = {"description": "categorical columns", "n_columns": 10, "heads": ["seconds"]}
     for kind, seconds, error in measured("benchmarks.encoding", measure, KINDS, **columns):
         print(f"| {kind} | {f'failed: {error}' if error else f'{seconds:.2f}'} |", flush=True)
 

@@ -6,11 +6,11 @@ import subprocess
 import sys
 
 
-def measured(module, measure, kinds, *, what, n_columns, heads):
+def measured(module, measure, kinds, *, description, n_columns, heads):
     """Print the head of a Markdown table; yield (kind, what `measure` returned, its error or None).
 
-    `measure` is a function of (kind, n_rows, n_columns) in the module that calls; `what` says what
-    the columns are.
+    `measure` is a function of (kind, n_rows, n_columns) in the module that calls; `description` is
+    that of the columns.
     """
     parser = argparse.ArgumentParser(prog=f"python -m {module}")
     parser.add_argument("--rows", type=int, default=1_000_000)
@@ -20,7 +20,11 @@ def measured(module, measure, kinds, *, what, n_columns, heads):
     if options.kind:
         print(json.dumps(measure(options.kind, options.rows, options.columns)))
         return
-    print("| " + " | ".join([f"{options.rows:,} rows, {options.columns} {what}", *heads]) + " |")
+    print(
+        "| "
+        + " | ".join([f"{options.rows:,} rows, {options.columns} {description}", *heads])
+        + " |"
+    )
     print("|---|" + "--:|" * len(heads), flush=True)
     sizes = "--rows", str(options.rows), "--columns", str(options.columns)
     for kind in kinds:

@@ -29,14 +29,14 @@ def facts(packages):
 def lines(several):
     """Markdown of the facts of one run or of several."""
     versions = {}
-    for one in several:
-        versions |= one["versions"]
-    speeds = sorted({f"{one['two_threads']:.2f}" for one in several})
+    for single in several:
+        versions |= single["versions"]
+    speeds = sorted({f"{single['two_threads']:.2f}" for single in several})
     factor = " to ".join(dict.fromkeys((speeds[0], speeds[-1])))
     return [
-        *dict.fromkeys(f"- {one['machine']}" for one in several),
+        *dict.fromkeys(f"- {single['machine']}" for single in several),
         "- " + ", ".join(f"{name} {number}" for name, number in versions.items()),
-        *dict.fromkeys(f"- {one['commit']}" for one in several),
+        *dict.fromkeys(f"- {single['commit']}" for single in several),
         f"- two threads compute {factor} times as fast as one: no library can scale better",
     ]
 

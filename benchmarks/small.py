@@ -156,7 +156,10 @@ def compare(name, size, libraries, draws, threads):
     """(n_libraries, n_draws, 2): loss and seconds of each."""
     rows = load(name)
     return np.array(
-        [[measure(one, rows, size, seed, threads) for seed in range(draws)] for one in libraries]
+        [
+            [measure(single, rows, size, seed, threads) for seed in range(draws)]
+            for single in libraries
+        ]
     )
 
 

@@ -55,7 +55,8 @@ def table(name, rows=None, trees=None, seeds=2):
     problem = get_problem(name).smaller(rows, trees)
     data = problem.make()
     lines = [
-        f"{len(data.X):,} rows: {problem.what}; {problem.n_trees} trees of depth {problem.depth}",
+        f"{len(data.X):,} rows: {problem.description};"
+        f" {problem.n_trees} trees of depth {problem.depth}",
         "",
         "| structure rows | fit, s | test loss |",
         "|--:|--:|--:|",

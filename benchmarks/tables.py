@@ -146,12 +146,12 @@ def heading(problem, threads):
         trees += f" ({problem.rounds_by_class} rounds where each class has its own)"
     rate = f"learning rate {problem.learning_rate:g}"
     return {
-        "fit": f"Fit: {problem.n_rows:,} rows, {problem.what}; {trees}, {rate}, {on}",
-        "custom": f"Custom loss: {problem.n_rows:,} rows, {problem.what}; {trees}, {on}",
-        "predict": f"Predict: {problem.n_test:,} rows, {problem.what}; {trees}, {on}",
-        "one_row": f"Predict one row: {problem.what}; {trees}, {on}",
-        "states": f"Uncertainty: {problem.n_test:,} rows, {problem.what}; {trees}, {on}",
-        "imports": f"Import {problem.what}",
+        "fit": f"Fit: {problem.n_rows:,} rows, {problem.description}; {trees}, {rate}, {on}",
+        "custom": f"Custom loss: {problem.n_rows:,} rows, {problem.description}; {trees}, {on}",
+        "predict": f"Predict: {problem.n_test:,} rows, {problem.description}; {trees}, {on}",
+        "one_row": f"Predict one row: {problem.description}; {trees}, {on}",
+        "states": f"Uncertainty: {problem.n_test:,} rows, {problem.description}; {trees}, {on}",
+        "imports": f"Import {problem.description}",
     }[problem.measure]
 
 

@@ -229,8 +229,8 @@ def choice_probability_of_outputs(first, second):
     """The same for any number of outputs, whose squared contrasts add up: the probability that one
     noncentral chi-square exceeds another, by integration.
     """
-    k, one, other = len(first), float(np.sum(first**2)), float(np.sum(second**2))
-    return quad(lambda x: ncx2.pdf(x, k, one) * ncx2.cdf(x, k, other), 0.0, np.inf)[0]
+    k, single, other = len(first), float(np.sum(first**2)), float(np.sum(second**2))
+    return quad(lambda x: ncx2.pdf(x, k, single) * ncx2.cdf(x, k, other), 0.0, np.inf)[0]
 
 
 # Any loss, one leaf.

@@ -93,7 +93,7 @@ class Copy:
         return self.inner.link(raw)
 
 
-def own(**changes):
+def user_twin(**changes):
     """Own() with some methods replaced by functions of (y, raw)."""
     members = {
         name: staticmethod(change) if callable(change) else change

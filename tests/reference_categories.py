@@ -23,7 +23,7 @@ def level_sums(levels, n_levels, targets, weight):
     masks = [
         column == level for column, n in zip(levels, n_levels, strict=True) for level in range(n)
     ]
-    sums = [[math.fsum((weight * one)[mask]) for mask in masks] for one in targets]
+    sums = [[math.fsum((weight * single)[mask]) for mask in masks] for single in targets]
     return np.array(sums), np.array([math.fsum(weight[mask]) for mask in masks])
 
 

@@ -352,6 +352,70 @@ def test_no_code_compares_the_name_of_a_loss():
                 assert not by_name, f"{path.name}: {ast.unparse(node)}"
 
 
+MOST_PARAMETERS, MOST_LINES = 8, 60
+# Every further parameter is an option that users type: arguments of fit, keywords of a figure or of
+# a posterior, options of a command. Constructors of estimators are excepted too.
+USERS_OPTIONS = {
+    "cli/app.py train",
+    "cli/paper.py logloss",
+    "cli/paper.py synthetic",
+    "cli/paper.py zero_one",
+    "estimators/base.py fit",
+    "estimators/classifier.py __init__",
+    "estimators/ranker.py __init__",
+    "estimators/ranker.py fit",
+    "estimators/regressor.py __init__",
+    "peers/source.py posterior_of",
+    "plots/calibration.py fan_chart",
+    "plots/draws.py partial_dependence_posterior",
+}
+
+
+def functions():
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef):
+                yield f"{path.relative_to(PACKAGE).as_posix()} {node.name}", node
+
+
+def test_functions_are_short_and_have_few_parameters():
+    many = set()
+    for name, node in functions():
+        assert node.end_lineno - node.lineno < MOST_LINES, name
+        arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+        if len([a for a in arguments if a.arg not in {"self", "cls"}]) > MOST_PARAMETERS:
+            many.add(name)
+    assert many == USERS_OPTIONS
+
+
+# Pronouns and participles, which name nothing (CONTRIBUTING, Vocabulary).
+NO_NAMES = {"found", "given", "it", "one", "own", "place", "some", "them", "there", "told", "what"}
+
+
+@pytest.mark.parametrize("folder", ["src/sglb", "benchmarks", "tests"])
+def test_names_are_nouns(folder):
+    for path in sorted((REPOSITORY / folder).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            fields = ("id", "arg", "attr", "name")
+            names = {getattr(node, field, None) for field in fields} & NO_NAMES
+            names -= {"given"} if folder == "tests" else set()  # Hypothesis
+            assert not names, f"{path.name}:{node.lineno}: {names}"
+
+
+# Where users state weights, or none; everywhere else rows without a weight weigh 1.
+WEIGHTS_ARE_READ = {"cli", "datasets", "frame", "weights"}
+
+
+def test_weights_and_classes_are_never_none_inside():
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Is | ast.IsNot):
+                left = ast.unparse(node.left).split(".")[-1]
+                optional = {"weight", "weights", "kernel_weight", "classes"}
+                allowed = left not in optional or room_of(path) in WEIGHTS_ARE_READ
+                assert allowed, f"{path.name}:{node.lineno}: {ast.unparse(node)}"
+
+
 @pytest.mark.parametrize("name", sorted(set(sglb.__all__)))
 def test_every_public_name_exists(name):
     assert getattr(sglb, name) is not None

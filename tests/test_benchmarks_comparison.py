@@ -131,21 +131,22 @@ class TestComparison:
         results = results_of(losses)
         for job, kept in results.done.items():
             kept["fit_seconds"] = {"sglb": 1.0, "catboost": 9.0, "lightgbm": 1.0}[job.library]
-        found = goals(Comparison(results))
-        assert [goal.met for goal in found] == [False, True, False, True]
-        assert found[0].found == "1 of 2 tables; not on far"
-        assert found[1].found == "1 of 2"
-        assert found[2].found == "2.0 s against 18.0 s, a ratio of 9.00"
+        result = goals(Comparison(results))
+        assert [goal.met for goal in result] == [False, True, False, True]
+        assert result[0].result == "1 of 2 tables; not on far"
+        assert result[1].result == "1 of 2"
+        assert result[2].result == "2.0 s against 18.0 s, a ratio of 9.00"
 
 
 class TestReport:
     def losses(self):
-        one, two = (
+        single, two = (
             ([1.0, 1.1], [1.2, 1.3], [0.9, 1.0]),
             ([2.0, 2.2], ["broke", "broke"], [4.0, 4.4]),
         )
         return {
-            name: dict(zip(LIBRARIES, row, strict=True)) for name, row in (("a", one), ("b", two))
+            name: dict(zip(LIBRARIES, row, strict=True))
+            for name, row in (("a", single), ("b", two))
         }
 
     def test_wins_losses_and_failures_are_all_there(self):

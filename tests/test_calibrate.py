@@ -187,9 +187,9 @@ def test_what_cannot_be_calibrated_says_why(sure):
     for way in ("calibrate", "cross_calibrate"):
         with pytest.raises(NotFittedError):
             getattr(SGLBClassifier(), way)(X, y)
-        one = SGLBClassifier(n_estimators=5).fit(X, np.ones(500))
+        single = SGLBClassifier(n_estimators=5).fit(X, np.ones(500))
         with pytest.raises(ValueError, match=r"a single class, 1\.0"):
-            getattr(one, way)(X, np.ones(500))
+            getattr(single, way)(X, np.ones(500))
     with pytest.raises(ValueError, match=r"y has the classes \['no', 'or', 'yes'\], the model"):
         sure.cross_calibrate(*THREE[0])
     with pytest.raises(NotFittedError):

@@ -136,7 +136,7 @@ def test_foreign_rows_that_are_always_more_uncertain_have_auc_one():
         (lambda: reliability([0.5], [0], n_bins=0), "n_bins must be at least 1"),
         (lambda: reliability([0.5], [0], weight=[-1.0]), "weight must be finite and at least 0"),
         (lambda: reliability([0.5], [0], weight=[0.0]), "zero in every row"),
-        (lambda: coverage_by_scale([0.0], [[0.0, 1.0, 2.0]], [1.0]), "needed are"),
+        (lambda: coverage_by_scale([0.0], [[0.0, 1.0, 2.0]], [1.0]), "expected"),
         (lambda: rejection_curve([1.0], [1.0, 2.0]), "error has 1 rows, uncertainty 2"),
         (lambda: rejection_curve([1.0, -1.0], [1.0, 2.0]), "error must be at least 0; row 1"),
         (lambda: rejection_curve([], []), "at least a row"),

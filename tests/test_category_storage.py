@@ -9,7 +9,7 @@ import pytest
 
 from sglb import ModelFormatError, SGLBClassifier, SGLBRegressor, archive, load
 from sglb.categories import storage
-from test_archive import ODD_VALUES, forge
+from test_archive_forged import ODD_VALUES, forge
 
 rng = np.random.default_rng(3)
 N = 3000

@@ -100,42 +100,6 @@ def test_coverage_has_its_exact_law(make, n_rows):
     assert stats.chisquare(observed, expected * observed.sum() / expected.sum()).pvalue > 1e-5
 
 
-def test_weights_correct_a_known_change_of_the_features():
-    """Calibration x uniform, new x of density 2 x: weights 2 x restore 90 %; 5 standard errors."""
-    noise = np.random.default_rng(1)
-    covered, plain = [], []
-    for _ in range(1_000):
-        x, new = noise.uniform(size=100), np.sqrt(noise.uniform(size=20))
-        y, new_y = x**2 * noise.normal(size=100), new**2 * noise.normal(size=20)
-        law = ConformalResiduals(y, np.zeros(100), weight=x)
-        low, high = law.interval(np.zeros(20), weight=new).bounds.T
-        covered.append(((low <= new_y) & (new_y <= high)).mean())
-        low, high = ConformalResiduals(y, np.zeros(100)).interval(np.zeros(20)).bounds.T
-        plain.append(((low <= new_y) & (new_y <= high)).mean())
-    error = np.std(covered) / np.sqrt(len(covered))
-    assert 0.9 - 5 * error <= np.mean(covered) <= 0.925
-    assert np.mean(plain) < 0.88
-
-
-def test_equal_weights_are_no_weights():
-    noise = np.random.default_rng(2)
-    y, new = noise.normal(size=57), noise.normal(size=4)
-    for coverage in (0.1, 0.5, 0.9, 0.95):
-        plain = ConformalResiduals(y, 0.0 * y).interval(new, coverage=coverage)
-        weighted = ConformalResiduals(y, 0.0 * y, weight=np.full(57, 0.3))
-        result = weighted.interval(new, coverage=coverage, weight=np.full(4, 0.3))
-        assert (result.bounds == plain.bounds).all()
-
-
-@ignore_few
-def test_a_new_row_that_outweighs_all_others_has_no_finite_interval():
-    law = ConformalResiduals(np.ones(100), np.zeros(100), weight=np.ones(100))
-    bounds = law.interval(np.zeros(2), weight=[1.0, 1e3]).bounds
-    assert bounds.tolist() == [[-1.0, 1.0], [-np.inf, np.inf]]
-    nothing = ConformalResiduals(np.ones(100), np.zeros(100), weight=np.zeros(100))
-    assert np.isinf(nothing.interval([0.0], weight=[0.0]).bounds).all()
-
-
 def test_sets_of_classes_by_hand():
     y = np.array([0, 0, 0, 0, 1, 1, 1, 1])
     second = np.array([0.1, 0.2, 0.3, 0.6, 0.9, 0.8, 0.7, 0.2])
@@ -260,12 +224,7 @@ def test_no_new_rows_are_no_intervals():
         (lambda: ConformalResiduals([1.0, np.nan], [0.0, 0.0]), "y must be finite; row 1 is nan"),
         (lambda: ConformalResiduals([1.0], [0.0, 0.0]), r"mean must have shape \(1,\), not \(2,\)"),
         (lambda: ConformalResiduals([1.0], [0.0], [0.0]), "scale must be positive; row 0"),
-        (lambda: ConformalResiduals([1.0], [0.0], weight=[-1.0]), "weight must be finite and at"),
         (lambda: ConformalResiduals([1.0], [0.0]).interval([0.0], coverage=1.0), "coverage"),
-        (
-            lambda: ConformalResiduals([1.0], [0.0]).interval([0.0], weight=[1.0]),
-            "weight must be stated for calibration rows and for new rows, or for neither",
-        ),
         (lambda: ConformalQuantiles([1.0], [2.0], [1.0]), "high must be at least low; row 0"),
         (lambda: rows_needed(0.0), "coverage must be in"),
         (lambda: ConformalClasses([2], [[0.5, 0.5]]), r"y must be a class index 0..1; row 0 is 2"),

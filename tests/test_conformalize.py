@@ -164,9 +164,9 @@ def test_what_cannot_be_calibrated_says_why(plain, two_quantiles, several_quanti
         SGLBRegressor().conformalize(X, y)
     with pytest.raises(ValueError, match=r"coverage must be in \(0, 1\), got 1.5"):
         plain.conformalize(X, y).predict_interval(X, 1.5)
-    one = SGLBClassifier(n_estimators=5).fit(X, np.ones(len(X)))
+    single = SGLBClassifier(n_estimators=5).fit(X, np.ones(len(X)))
     with pytest.raises(ValueError, match="a single class"):
-        one.conformalize(X, np.ones(len(X)))
+        single.conformalize(X, np.ones(len(X)))
 
 
 def test_too_few_calibration_rows_are_infinite_intervals(plain):

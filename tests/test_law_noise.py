@@ -147,12 +147,12 @@ def neighbours(n):
 
 
 def test_neighbouring_numbers_are_independent_in_value_size_and_sign():
-    for what, x, y in neighbours(400_000):
+    for subject, x, y in neighbours(400_000):
         pairs = np.stack([x * y, (x**2 - 1) * (y**2 - 1), x * (y**2 - 1), (x**2 - 1) * y], axis=1)
         try:
             assert_mean(pairs, 0.0)
         except AssertionError as error:
-            raise AssertionError(f"{what}: {error}") from error
+            raise AssertionError(f"{subject}: {error}") from error
 
 
 def test_no_counter_is_shared_between_roles_outputs_or_steps():

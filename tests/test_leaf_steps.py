@@ -137,7 +137,7 @@ def test_steps_on_part_of_the_rows_lead_nearer_to_the_minimum(
     """
     case = Case(60_000, positive=positive, offset=offset)
     monkeypatch.setattr(leaves, "PART_ROWS", 60_000)
-    (one, leaf), (best, _) = (case.one_tree(n, l2=l2) for n in (1, 40))
+    (single, leaf), (best, _) = (case.one_tree(n, l2=l2) for n in (1, 40))
     monkeypatch.setattr(leaves, "PART_ROWS", 6_000)
     part, _ = case.one_tree(n_steps, l2=l2)
 
@@ -145,7 +145,7 @@ def test_steps_on_part_of_the_rows_lead_nearer_to_the_minimum(
         return case.objective(leaf, value, l2) - case.objective(leaf, best, l2)
 
     assert (excess(part) <= excess(np.zeros(len(best)))).all()
-    assert excess(part).sum() < 0.6 * excess(one).sum()
+    assert excess(part).sum() < 0.6 * excess(single).sum()
 
 
 def count_approaches(monkeypatch):
@@ -197,8 +197,8 @@ def test_one_heavy_row_does_not_keep_all_leaves_from_early_steps(monkeypatch):
     case.rows = TrainingSet.build(
         case.rows.code_columns, case.bins.n_codes, Target.of(case.rows.target.values, weight)
     )
-    best, one, three = (case.one_tree(n)[0] for n in (40, 1, 3))
-    assert np.abs(three - best).max() < 0.5 * np.abs(one - best).max()
+    best, single, three = (case.one_tree(n)[0] for n in (40, 1, 3))
+    assert np.abs(three - best).max() < 0.5 * np.abs(single - best).max()
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -308,9 +308,9 @@ SMALL = {"n_estimators": 20, "learning_rate": 0.3, "random_state": 0, "n_jobs": 
 
 def test_two_steps_learn_faster():
     X, y = table()
-    one, two = (SGLBClassifier(**SMALL, leaf_steps=n).fit(X, y).predict_proba(X) for n in (1, 2))
+    single, two = (SGLBClassifier(**SMALL, leaf_steps=n).fit(X, y).predict_proba(X) for n in (1, 2))
     rows = np.arange(len(y))
-    assert -np.log(two[rows, y]).mean() < -np.log(one[rows, y]).mean()
+    assert -np.log(two[rows, y]).mean() < -np.log(single[rows, y]).mean()
 
 
 def test_categories_and_weights_of_zero_take_several_steps():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from loss_cases import every_loss, make_targets
-from own_losses import Copy, own
+from own_losses import Copy, user_twin
 from sglb.losses import Logistic, Softmax, check_loss, get_loss
 
 Y = np.array([0.0, 1.0, 2.0])
@@ -37,17 +37,19 @@ def sign(y):
 
 
 BAD = {
-    "kink": own(loss=lambda y, z: np.abs(z - y), gradient=lambda y, z: np.sign(z - y)),
-    "hinge": own(
+    "kink": user_twin(loss=lambda y, z: np.abs(z - y), gradient=lambda y, z: np.sign(z - y)),
+    "hinge": user_twin(
         loss=lambda y, z: np.maximum(0, 1 - sign(y) * z),
         gradient=lambda y, z: np.where(sign(y) * z < 1, -sign(y), 0.0),
     ),
-    "steep": own(
+    "steep": user_twin(
         loss=lambda y, z: np.abs(z - y) ** 1.5,
         gradient=lambda y, z: 1.5 * np.sign(z - y) * np.sqrt(np.abs(z - y)),
     ),
-    "quartic": own(loss=lambda y, z: (z - y) ** 4 / 4, gradient=lambda y, z: (z - y) ** 3),
-    "exponential": own(loss=lambda y, z: np.exp(z) - y * z, gradient=lambda y, z: np.exp(z) - y),
+    "quartic": user_twin(loss=lambda y, z: (z - y) ** 4 / 4, gradient=lambda y, z: (z - y) ** 3),
+    "exponential": user_twin(
+        loss=lambda y, z: np.exp(z) - y * z, gradient=lambda y, z: np.exp(z) - y
+    ),
 }
 
 
@@ -68,7 +70,7 @@ def test_check_loss_sees_gradients_that_are_not_smooth(name):
 
 @pytest.mark.parametrize("factor", [-1.0, 0.5, 1.001, 2.0])
 def test_check_loss_sees_a_gradient_that_is_not_the_losss(factor):
-    wrong = own(gradient=lambda y, raw: factor * (raw - y))
+    wrong = user_twin(gradient=lambda y, raw: factor * (raw - y))
     report = check_loss(wrong, np.linspace(-3, 5, 50))
     assert not report.gradient_matches
     assert not report.guaranteed
@@ -76,12 +78,12 @@ def test_check_loss_sees_a_gradient_that_is_not_the_losss(factor):
 
 
 def test_check_loss_sees_a_wrong_hessian():
-    assert check_loss(own(hessian=lambda y, raw: 2 + 0 * raw), Y).hessian_matches is False
-    assert check_loss(own(hessian=lambda y, raw: 1 + 0 * raw), Y).hessian_matches is True
+    assert check_loss(user_twin(hessian=lambda y, raw: 2 + 0 * raw), Y).hessian_matches is False
+    assert check_loss(user_twin(hessian=lambda y, raw: 1 + 0 * raw), Y).hessian_matches is True
 
 
 def test_check_loss_sees_a_loss_without_a_lower_bound():
-    report = check_loss(own(loss=lambda y, z: 2.0 * z, gradient=lambda y, z: 2.0 + 0 * z), Y)
+    report = check_loss(user_twin(loss=lambda y, z: 2.0 * z, gradient=lambda y, z: 2.0 + 0 * z), Y)
     assert not report.bounded_below
     assert not report.guaranteed
     assert "no lower bound" in report.conclusion
@@ -107,7 +109,7 @@ def test_check_loss_does_not_depend_on_the_unit_of_the_target(scale):
 )
 @pytest.mark.parametrize("name", ["loss", "gradient"])
 def test_check_loss_reports_a_loss_that_fails_instead_of_raising(name, method):
-    report = check_loss(own(**{name: method}), Y)
+    report = check_loss(user_twin(**{name: method}), Y)
     assert not report.gradient_matches
     assert not report.guaranteed
     assert "could not be evaluated" in str(report)

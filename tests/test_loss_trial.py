@@ -69,7 +69,7 @@ def test_a_gradient_with_the_wrong_sign_is_rejected_before_training_with_a_row_n
 
 
 @pytest.mark.parametrize(
-    ("gradient", "told"),
+    ("gradient", "message"),
     [
         (lambda self, y, raw: 2.0 * (raw - y), ", 2 times as much"),
         (lambda self, y, raw: raw - 0.5 * y, "finite differences give"),

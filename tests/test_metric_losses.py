@@ -70,10 +70,10 @@ def test_the_mean_curvature_of_stochastic_rank_is_one():
 
 
 def test_a_unit_of_scores_is_only_a_unit():
-    one = slopes(StochasticRank(sigma=1.0).adapt(TARGET), TARGET, RAW, _core.Draws(3, 4))
+    single = slopes(StochasticRank(sigma=1.0).adapt(TARGET), TARGET, RAW, _core.Draws(3, 4))
     three = slopes(StochasticRank(sigma=3.0).adapt(TARGET), TARGET, 3 * RAW, _core.Draws(3, 4))
-    np.testing.assert_allclose(three[1], one[1])
-    np.testing.assert_allclose(three[0], 3 * one[0])
+    np.testing.assert_allclose(three[1], single[1])
+    np.testing.assert_allclose(three[0], 3 * single[0])
 
 
 def test_draws_change_a_random_gradient_and_nothing_else_does():

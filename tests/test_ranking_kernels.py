@@ -400,8 +400,8 @@ def test_threads_never_change_a_bit():
     _, problem = long_problem()
     single = list(all_losses(problem, 1))
     for n_threads in THREADS[1:]:
-        for one, other in zip(single, all_losses(problem, n_threads), strict=True):
-            assert np.array_equal(one, other)
+        for item, other in zip(single, all_losses(problem, n_threads), strict=True):
+            assert np.array_equal(item, other)
 
 
 @pytest.mark.parametrize("n_copies", [1, 2])
@@ -420,8 +420,8 @@ def test_shards_of_queries_give_the_bits_of_all_queries(n_copies):
             queries=make_queries(part * n_copies, numbers=(first, n_rows, n_copies)),
             **{name: getattr(problem, name)[rows] for name in ("relevance", "gain", "z")},
         )
-        for one, other in zip(whole, all_losses(shard, 2), strict=True):
-            assert np.array_equal(one[..., rows], other)
+        for item, other in zip(whole, all_losses(shard, 2), strict=True):
+            assert np.array_equal(item[..., rows], other)
 
 
 @pytest.mark.parametrize("strange", [np.nan, np.inf, -np.inf])

@@ -161,11 +161,11 @@ def test_the_temperature_of_a_regression_follows_the_scale_of_the_target():
 
 
 def test_weights_normalised_to_any_sum_mean_the_same():
-    one = settings(total_weight=1000.0)
+    single = settings(total_weight=1000.0)
     other = settings(total_weight=1.0, unit=1e-3)
-    assert other.learning_rate == pytest.approx(one.learning_rate)
-    assert other.temperature == pytest.approx(1e-3 * one.temperature)
-    assert other.leaves.l2 == pytest.approx(1e-3 * one.leaves.l2)
+    assert other.learning_rate == pytest.approx(single.learning_rate)
+    assert other.temperature == pytest.approx(1e-3 * single.temperature)
+    assert other.leaves.l2 == pytest.approx(1e-3 * single.leaves.l2)
 
 
 def test_auto_parameters_follow_the_sum_of_weights_not_the_number_of_rows():

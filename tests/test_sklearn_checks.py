@@ -46,7 +46,7 @@ def expected_failures(estimator):
 
 # Two plain chains are one: only there weights are repetitions to the bit.
 @pytest.mark.filterwarnings("ignore:the chains are equal")
-@parametrize_with_checks([one for one, _ in CASES], expected_failed_checks=expected_failures)
+@parametrize_with_checks([single for single, _ in CASES], expected_failed_checks=expected_failures)
 def test_estimator_passes_the_check_of_scikit_learn(estimator, check):
     check(estimator)
 
@@ -57,7 +57,7 @@ def test_users_see_why_a_check_fails(kind):
     results = check_estimator(
         model, expected_failed_checks=sklearn_expected_failed_checks(model), on_skip=None
     )
-    failed = {one["check_name"]: one for one in results if one["status"] not in PASSED}
+    failed = {single["check_name"]: single for single in results if single["status"] not in PASSED}
     assert failed.keys() == {WEIGHTS}
     assert failed[WEIGHTS]["status"] == "xfail"
     assert "with sampler='plain' they are the same" in failed[WEIGHTS]["expected_to_fail_reason"]
@@ -82,10 +82,10 @@ def test_without_noise_weight_two_is_a_row_twice(kind, quiet):
     expected = sklearn_expected_failed_checks(model)
     assert WEIGHTS not in expected
     results = check_estimator(model, expected_failed_checks=expected, on_skip=None)
-    assert {one["check_name"] for one in results if one["status"] == "passed"} >= {WEIGHTS}
+    assert {single["check_name"] for single in results if single["status"] == "passed"} >= {WEIGHTS}
 
 
-@pytest.mark.parametrize("estimator", [one for one, _ in CASES], ids=repr)
+@pytest.mark.parametrize("estimator", [single for single, _ in CASES], ids=repr)
 def test_every_check_that_fails_is_announced(estimator):
     announced = sklearn_expected_failed_checks(estimator)
     assert set(announced) >= set(expected_failures(estimator))

@@ -128,4 +128,4 @@ def test_a_subclass_may_have_parameters_of_its_own():
 def test_the_signature_shows_every_parameter_with_its_default():
     for kind in (SGLBClassifier, SGLBRegressor):
         shown = inspect.signature(kind).parameters
-        assert {name: one.default for name, one in shown.items()} == kind().get_params()
+        assert {name: single.default for name, single in shown.items()} == kind().get_params()

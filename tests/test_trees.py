@@ -122,7 +122,9 @@ def test_trees_refuse_what_does_not_fit():
             store.trees(**{name: store.arrays[name][:2].copy()})
 
 
-@pytest.mark.parametrize("clone", [copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
+@pytest.mark.parametrize(
+    "clone", [copy.deepcopy, lambda single: pickle.loads(pickle.dumps(single))]
+)
 def test_a_copied_ensemble_is_the_same_chain_and_goes_on_by_itself(clone):
     rng = np.random.default_rng(3)
     trace = make_trace(rng, n_trees=5)
@@ -130,8 +132,8 @@ def test_a_copied_ensemble_is_the_same_chain_and_goes_on_by_itself(clone):
     X = rng.normal(size=(40, trace.n_features))
     assert np.array_equal(again.predict(X), trace.predict(X))
     last = trace.structure(4)
-    for one, value in ((again, 1.0), (trace, 2.0)):
+    for single, value in ((again, 1.0), (trace, 2.0)):
         values = np.full((last.n_leaves, trace.n_outputs), value)
-        one.append(last, values, Move(0.1, transition=Transition.shrink(0.5)))
-    predictions = [one.predict(X) for one in (again, trace)]
+        single.append(last, values, Move(0.1, transition=Transition.shrink(0.5)))
+    predictions = [single.predict(X) for single in (again, trace)]
     assert np.allclose(predictions[1] - predictions[0], 1.0)

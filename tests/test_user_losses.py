@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from loss_cases import every_loss, fill, make_raw, make_targets, output_major
-from own_losses import Copy, Own, own
+from own_losses import Copy, Own, user_twin
 from sglb.errors import NonFiniteGradient
 from sglb.losses import Squared, UserLoss, check_loss, get_loss
 from sglb.losses.blocks import BLOCK_ROWS
@@ -40,7 +40,7 @@ def test_the_user_sees_arrays_that_cannot_be_written_to():
         return raw
 
     with pytest.raises(ValueError, match="read-only"):
-        fill(get_loss(own(gradient=gradient)), Y, RAW)
+        fill(get_loss(user_twin(gradient=gradient)), Y, RAW)
     assert [array.shape for array in seen] == [(3,), (3,)]
     assert not any(array.flags.writeable for array in seen)
 
@@ -54,7 +54,7 @@ def test_several_outputs_are_columns_for_the_user():
 
     raw = np.arange(6.0).reshape(3, 2)
     largest, filled, _ = fill(
-        get_loss(own(gradient=gradient, n_outputs=2)), Y, raw, with_hessian=False
+        get_loss(user_twin(gradient=gradient, n_outputs=2)), Y, raw, with_hessian=False
     )
     assert shapes == [(3, 2)]
     assert filled.tolist() == [[0.0, 2.0, 4.0], [2.0, 6.0, 10.0]]
@@ -63,7 +63,7 @@ def test_several_outputs_are_columns_for_the_user():
 
 def test_an_array_the_user_keeps_is_not_the_chains():
     kept = np.ones(3)
-    loss = get_loss(own(gradient=lambda y, raw: kept))
+    loss = get_loss(user_twin(gradient=lambda y, raw: kept))
     _, gradient, _ = fill(loss, Y, RAW, with_hessian=False)
     gradient[:] = 7.0
     assert kept.tolist() == [1.0, 1.0, 1.0]
@@ -71,7 +71,7 @@ def test_an_array_the_user_keeps_is_not_the_chains():
 
 @pytest.mark.parametrize("dtype", [np.float32, np.int64, np.bool_])
 def test_other_real_dtypes_are_converted(dtype):
-    loss = get_loss(own(gradient=lambda y, raw: np.ones(3, dtype=dtype)))
+    loss = get_loss(user_twin(gradient=lambda y, raw: np.ones(3, dtype=dtype)))
     assert fill(loss, Y, RAW, with_hessian=False)[1].tolist() == [[1.0, 1.0, 1.0]]
 
 
@@ -87,7 +87,7 @@ def test_other_real_dtypes_are_converted(dtype):
 )
 def test_a_gradient_of_wrong_shape_or_type_is_rejected(result, error, message):
     with pytest.raises(error, match=message):
-        fill(get_loss(own(gradient=result)), Y, RAW)
+        fill(get_loss(user_twin(gradient=result)), Y, RAW)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
@@ -98,7 +98,12 @@ def test_a_gradient_that_is_not_finite_is_rejected_with_row_and_output(bad):
         return result
 
     with pytest.raises(NonFiniteGradient) as caught:
-        fill(get_loss(own(gradient=gradient, n_outputs=2)), Y, np.zeros((3, 2)), with_hessian=False)
+        fill(
+            get_loss(user_twin(gradient=gradient, n_outputs=2)),
+            Y,
+            np.zeros((3, 2)),
+            with_hessian=False,
+        )
     assert (caught.value.row, caught.value.output) == (1, 1)
 
 
@@ -111,13 +116,13 @@ def test_a_hessian_must_exist_be_finite_and_not_negative():
     with pytest.raises(TypeError, match="'Own' has no method hessian"):
         fill(get_loss(Own()), Y, RAW)
     with pytest.raises(ValueError, match="hessian of loss 'Changed' is not finite in row 0"):
-        fill(get_loss(own(hessian=lambda y, raw: raw * np.nan)), Y, RAW)
+        fill(get_loss(user_twin(hessian=lambda y, raw: raw * np.nan)), Y, RAW)
     with pytest.raises(ValueError, match="hessian of loss 'Changed' is not finite in row 1"):
-        fill(get_loss(own(hessian=lambda y, raw: np.array([1.0, np.inf, 1.0]))), Y, RAW)
+        fill(get_loss(user_twin(hessian=lambda y, raw: np.array([1.0, np.inf, 1.0]))), Y, RAW)
     with pytest.raises(ValueError, match=r"is negative \(-5\) in row 2, output 0"):
-        fill(get_loss(own(hessian=lambda y, raw: -raw)), Y, RAW)
+        fill(get_loss(user_twin(hessian=lambda y, raw: -raw)), Y, RAW)
     assert not get_loss(Own()).has_hessian
-    assert get_loss(own(hessian=lambda y, raw: raw)).has_hessian
+    assert get_loss(user_twin(hessian=lambda y, raw: raw)).has_hessian
 
 
 def test_errors_of_the_users_code_come_through():
@@ -125,7 +130,7 @@ def test_errors_of_the_users_code_come_through():
         raise ZeroDivisionError("the user's own")
 
     with pytest.raises(ZeroDivisionError, match="the user's own"):
-        fill(get_loss(own(gradient=gradient)), Y, RAW)
+        fill(get_loss(user_twin(gradient=gradient)), Y, RAW)
 
 
 def test_what_is_not_offered_has_a_default():
@@ -135,7 +140,7 @@ def test_what_is_not_offered_has_a_default():
     assert loss.init(Target.of(Y)) == pytest.approx([Y.mean()], abs=1e-12)  # the best constant
     assert (loss.link(RAW) == RAW).all()
     assert get_loss(Own(), n_classes=2).link(np.zeros(1)).tolist() == [0.5]
-    many = get_loss(own(n_outputs=4), n_classes=4)
+    many = get_loss(user_twin(n_outputs=4), n_classes=4)
     assert many.task == "multiclass"
     assert many.link(np.zeros((1, 4))).tolist() == [[0.25] * 4]
 
@@ -143,14 +148,14 @@ def test_what_is_not_offered_has_a_default():
 @pytest.mark.parametrize("start", [np.nan, [1.0, 2.0], [[1.0]]])
 def test_a_start_that_is_no_finite_constant_is_rejected(start):
     with pytest.raises(ValueError, match=r"init\(y, weight\) of loss 'Changed' must return 1 fin"):
-        get_loss(own(init=lambda y, weight: start)).init(Target.of(Y))
+        get_loss(user_twin(init=lambda y, weight: start)).init(Target.of(Y))
 
 
 def test_an_object_that_is_not_a_loss_is_rejected_with_what_it_lacks():
     with pytest.raises(TypeError, match=r"is not a loss: .* has no loss and no gradient"):
         get_loss(object())
     with pytest.raises(TypeError, match="but has no gradient"):
-        check_loss(own(gradient=None), Y)
+        check_loss(user_twin(gradient=None), Y)
     with pytest.raises(TypeError, match="must be an object, got the class Own"):
         get_loss(Own)
     with pytest.raises(ValueError, match="go with the name of a loss only"):
@@ -168,7 +173,7 @@ def by_rows(n, n_outputs, row_wise, rng, n_threads=2):
         return (raw - target) / bent, 1.0 / bent
 
     loss = UserLoss(
-        own(
+        user_twin(
             n_outputs=n_outputs,
             gradient=lambda y, raw: derivatives(y, raw)[0],
             derivatives=derivatives,
@@ -209,7 +214,7 @@ def test_threads_keep_what_the_caller_set_for_numpy():
     def gradient(y, raw):
         return y - 1.0 / raw
 
-    loss = UserLoss(own(gradient=gradient, row_wise=True))
+    loss = UserLoss(user_twin(gradient=gradient, row_wise=True))
     y, raw = np.zeros(2 * BLOCK_ROWS), np.ones((1, 2 * BLOCK_ROWS))
     raw[0, -1] = 0.0
     with np.errstate(divide="raise"), pytest.raises(FloatingPointError):
@@ -220,12 +225,12 @@ def test_a_loss_that_looks_at_other_rows_may_not_say_it_does_not():
     def normalised(y, raw):
         return (raw - y) / np.abs(raw - y).sum()
 
-    loss = UserLoss(own(gradient=normalised, row_wise=True))
+    loss = UserLoss(user_twin(gradient=normalised, row_wise=True))
     y, raw = np.arange(100.0), np.zeros((1, 100))
     with pytest.raises(ValueError, match="says row_wise = True, but"):
         loss.fill(y, raw, np.empty_like(raw), None, 1)
     # Without the promise it may.
-    UserLoss(own(gradient=normalised)).fill(y, raw, np.empty_like(raw), None, 1)
+    UserLoss(user_twin(gradient=normalised)).fill(y, raw, np.empty_like(raw), None, 1)
 
 
 def test_an_error_in_one_block_comes_through():
@@ -238,14 +243,16 @@ def test_an_error_in_one_block_comes_through():
     y[-1] = 7.0
     raw = np.zeros((1, len(y)))
     with pytest.raises(ArithmeticError, match="seven"):
-        UserLoss(own(gradient=gradient, row_wise=True)).fill(y, raw, np.empty_like(raw), None, 2)
+        UserLoss(user_twin(gradient=gradient, row_wise=True)).fill(
+            y, raw, np.empty_like(raw), None, 2
+        )
 
 
 def test_both_derivatives_from_one_method_allow_newton_steps():
-    loss = UserLoss(own(derivatives=lambda y, raw: (raw - y, np.ones_like(raw))))
+    loss = UserLoss(user_twin(derivatives=lambda y, raw: (raw - y, np.ones_like(raw))))
     assert loss.has_hessian
     np.testing.assert_array_equal(loss.hessian(Y, RAW), np.ones(3))
     with pytest.raises(TypeError, match=r"derivatives.*must return \(gradient, hessian\)"):
-        UserLoss(own(derivatives=lambda y, raw: raw - y)).hessian(Y, RAW)
+        UserLoss(user_twin(derivatives=lambda y, raw: raw - y)).hessian(Y, RAW)
     with pytest.raises(ValueError, match=r"derivatives.*must return shape \(3,\)"):
-        UserLoss(own(derivatives=lambda y, raw: (raw - y, 1.0))).hessian(Y, RAW)
+        UserLoss(user_twin(derivatives=lambda y, raw: (raw - y, 1.0))).hessian(Y, RAW)

@@ -47,12 +47,12 @@ def table(result):
         "| | ns each | in a cycle | limit |",
         "|---|--:|--:|---|",
     ]
-    for what, key, limit in KERNELS:
+    for description, key, limit in KERNELS:
         if result[key]:
             rate = result["clock"] / result[key]
-            lines.append(f"| {what} | {result[key]:.3f} | {rate:.2f} | {limit} |")
+            lines.append(f"| {description} | {result[key]:.3f} | {rate:.2f} | {limit} |")
         else:
-            lines.append(f"| {what} | – | – | needs AVX-512 |")
+            lines.append(f"| {description} | – | – | needs AVX-512 |")
     return lines
 
 

@@ -63,4 +63,4 @@ def sample():
     SGLBClassifier(**_settings(structure_sample=5_000, leaf_steps=2)).fit(X, score > 0)
 
 
-SCENARIOS = {one.__name__: one for one in (rows, wide, classes, posterior, sample)}
+SCENARIOS = {single.__name__: single for single in (rows, wide, classes, posterior, sample)}

@@ -19,7 +19,7 @@ class Data(NamedTuple):
 @dataclass(frozen=True)
 class Problem:
     measure: str  # a function of `benchmarks.measures`
-    what: str  # the data in words
+    description: str  # the data in words
     data: Callable[[int, int], tuple[np.ndarray, np.ndarray]] | None = None  # (n_rows, seed)
     n_rows: int = 0
     n_test: int = 0

@@ -14,5 +14,7 @@ TEN = Problem(
 )
 PROBLEMS = {
     "classes_10": TEN,
-    "classes_10_loss": replace(TEN, what=f"{TEN.what}, longer", n_trees=250, rounds_by_class=100),
+    "classes_10_loss": replace(
+        TEN, description=f"{TEN.description}, longer", n_trees=250, rounds_by_class=100
+    ),
 }

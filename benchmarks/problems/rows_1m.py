@@ -9,5 +9,7 @@ TWO = Problem("fit", "28 features", interactions(28), n_rows=1_000_000, n_test=2
 PROBLEMS = {
     "rows_1m": TWO,
     "rows_1m_one_thread": replace(TWO, threads=1, libraries=OWN),
-    "rows_1m_longer": replace(TWO, what=f"{TWO.what}, longer", n_trees=125, libraries=OWN),
+    "rows_1m_longer": replace(
+        TWO, description=f"{TWO.description}, longer", n_trees=125, libraries=OWN
+    ),
 }

@@ -105,12 +105,12 @@ def _rest(comparison):
 
 
 def _goals(comparison):
-    found = goals(comparison)
-    if not found:
+    result = goals(comparison)
+    if not result:
         return []
     lines = ["", "### Goals", "", "| goal | result | met |", "|---|---|---|"]
     return lines + [
-        f"| {goal.text} | {goal.found} | {'yes' if goal.met else '**no**'} |" for goal in found
+        f"| {goal.text} | {goal.result} | {'yes' if goal.met else '**no**'} |" for goal in result
     ]
 
 

@@ -39,7 +39,7 @@ def measure(method, X, y, test, seed, threads, **settings):
         (X[~test], z[~test]), X[test], seed, threads, **settings
     )
     shape = {"rows": int((~test).sum()), "test_rows": int(test.sum())}
-    return {name: shape | scores(one, z[test], unit) for name, one in forecasts.items()}
+    return {name: shape | scores(single, z[test], unit) for name, single in forecasts.items()}
 
 
 def scores(forecast, z, unit):

@@ -1,4 +1,4 @@
-// exp, log and cos of our own.
+// exp, log and cos with the same bits on every processor.
 //
 // The C library's versions differ between releases and between the vector and the scalar form of a
 // loop. These are straight-line IEEE arithmetic without branches or fused operations, so a compiler

@@ -29,7 +29,7 @@ struct Link {
     bool fits(int64_t n_outputs, int64_t n_columns) const;
 };
 
-// Throws std::invalid_argument for an unknown name and for a width that is none.
+// Throws std::invalid_argument for an unknown name, and for a width outside 1e-300 to 1e300.
 Link find_link(std::string_view name, double parameter);
 
 // Predictions of n <= tile rows. IN/OUT scores [n_outputs * tile], output-major, spoiled;

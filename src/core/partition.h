@@ -15,7 +15,7 @@ struct CodeColumn {
 
 // Moves n rows: those that a split keeps left to the beginning of `to`, the others to its end.
 // Returns how many it keeps left. The order within a side is not kept, and depends on the
-// instructions at hand: whatever reads the rows adds integers.
+// instruction set: whatever reads the rows adds integers.
 int64_t partition_rows(const CodeColumn& column, const Split& split, const uint32_t* from,
                        uint32_t* to, int64_t n);
 

@@ -3,6 +3,7 @@
 Every argument marked OUT is allocated by the caller and filled here; IN/OUT is updated in place.
 Arrays must have exactly the dtype and C order stated; nothing is copied or converted. Codes are
 uint8 with 0 for a missing value. `n_threads` changes the time a call takes, never its result.
+Sections follow the files of `src/bindings`, in the order in which data pass through them.
 
 Shapes: N rows, F features, K outputs, D depth, L leaves, M draws, T trees, S states, d parts of a
 state.
@@ -17,6 +18,15 @@ from numpy.typing import NDArray
 Bytes = NDArray[np.uint8]
 Ints = NDArray[np.int32]
 Floats = NDArray[np.float64]
+
+# --- threads (bindings/module.cpp)
+
+def available_threads() -> int:
+    """Cores this process may use: the least of affinity and OMP_NUM_THREADS, both as they are at
+    the call, and of the cgroup's CPU quota, as it was within the last second.
+    """
+
+# --- sums and elementary functions (bindings/numbers.cpp)
 
 class ExactSum:
     """A sum of floats that is rounded only when it is read: the same bits in any order.
@@ -34,9 +44,177 @@ class ExactSum:
     def value(self) -> float:
         """Return the nearest float; infinity and NaN as in a sum of floats."""
 
+def total(values: Floats, weight: Floats | None) -> float:
+    """Value of the exact sum of values (N,), or of the rounded products weight * values."""
+
+def running_totals(values: Floats, sums: Floats) -> None:
+    """Sums of the first 1, 2, ... values (N,), none negative, rounded once: OUT sums (N,)."""
+
+def exp(values: Floats, out: Floats) -> None:
+    """e^x of values (N,): OUT out (N,)."""
+
+def log(values: Floats, out: Floats) -> None:
+    """Natural logarithm of values (N,): OUT out (N,)."""
+
+def log1p(values: Floats, out: Floats) -> None:
+    """log(1 + x) of values (N,): OUT out (N,)."""
+
+def expm1(values: Floats, out: Floats) -> None:
+    """e^x - 1 of values (N,): OUT out (N,)."""
+
+def exp_of(value: float) -> float:
+    """e^x of one number, with the bits that `exp` gives."""
+
+def cosine_turn_of(turns: float) -> float:
+    """cos(2 pi turns), of 0 to 1 turn."""
+
+def log_of(value: float) -> float:
+    """Natural logarithm of one number, with the bits that `log` gives."""
+
+# --- noise (bindings/noise.cpp)
+
+class Role:
+    """What noise is drawn for: two roles never share a number."""
+
+    STRUCTURE: int
+    LEAF: int
+    SUBSAMPLE: int
+    ROWS: int
+    SCORE: int
+    PERMUTATION: int
+    CHAIN: int
+    TEST: int
+    THRESHOLDS: int
+    OUTPUTS: int
+    FOLD: int
+    PARTITION: int
+    PRIOR: int
+    DRAW: int
+    RANKING: int
+    CURVATURE: int
+    RELEVANCE: int
+    SHUFFLE: int
+    SWAP: int
+
+def words(
+    seed: int, step: int, role: int, output: int, first: int, out: NDArray[np.uint32]
+) -> None:
+    """Philox4x32-10 words of counters first, first + 1, ...; OUT out (n, 4)."""
+
+# --- feature values to codes (bindings/bins.cpp)
+
+def find_thresholds(
+    x: NDArray[Any],
+    max_bins: int,
+    sample_rows: int,
+    seed: int,
+    thresholds: Floats,
+    n_thresholds: Ints,
+    n_threads: int,
+) -> None:
+    """Thresholds of x (N, F) by column: OUT thresholds (F, max_bins - 1), n_thresholds (F,)."""
+
+def encode(
+    x: NDArray[Any], thresholds: Floats, n_thresholds: Ints, columns: Bytes, n_threads: int
+) -> None:
+    """Codes of x (N, F): OUT columns (F, N)."""
+
+def first_infinity(x: NDArray[Any], n_threads: int) -> int:
+    """Position of the first infinite value of x (N, F), row * F + column; -1 without one."""
+
+def to_rows(columns: Bytes, rows: Bytes, n_threads: int) -> None:
+    """Transpose codes (F, N) to OUT rows (N, F padded)."""
+
+# --- levels of categorical columns (bindings/categories.cpp)
+
+def permutation(seed: int, copy: int, order: NDArray[np.uint32]) -> None:
+    """Order number `copy` of rows 0..N - 1, every order equally likely: OUT order (N,)."""
+
+class Levels:
+    """Level numbers (C, N) of C columns, below n_levels (C,). Holds on to the arrays."""
+
+    def __init__(self, levels: Ints, n_levels: NDArray[np.int64]) -> None: ...
+
+class LevelTargets:
+    """What is averaged by level: values (K, N), weight (N,) or None. Holds on to the arrays."""
+
+    def __init__(self, values: Floats, weight: Floats | None) -> None: ...
+
+class Prior:
+    """What a level without rows has: means (K,), which count as `unit` rows. Holds on to means."""
+
+    def __init__(self, means: Floats, unit: float) -> None: ...
+
+def level_sums(
+    levels: Levels, targets: LevelTargets, sums: Floats, counts: Floats, n_threads: int
+) -> None:
+    """Weighted sums of targets and weights by level, in any order.
+
+    Summands are whole multiples of a unit 2^-95 times the largest one or less, the rest cut off.
+    The table of column c begins at the sum of the n_levels before it. OUT sums (K, L), counts (L,).
+    """
+
+def ordered_codes(
+    levels: Levels,
+    targets: LevelTargets,
+    orders: NDArray[np.uint32],
+    prior: Prior,
+    thresholds: Floats,
+    n_thresholds: Ints,
+    columns: Bytes,
+    n_threads: int,
+) -> None:
+    """Codes of (s + unit * mean) / (n + unit) over the rows of a level earlier in orders (P, N).
+
+    OUT columns (C * K, P * N), target k by column c at c * K + k.
+    """
+
+def combine(
+    levels: Levels,
+    members: Ints,
+    numbers: Ints,
+    n_numbers: NDArray[np.int64],
+    n_threads: int,
+) -> None:
+    """Levels of combinations of columns, numbered as they first appear.
+
+    members (M, width), unused places -1 at the end. OUT numbers (M, N), n_numbers (M,).
+    """
+
+def combination_gains(
+    levels: Levels,
+    members: Ints,
+    targets: LevelTargets,
+    ridge: float,
+    gains: Floats,
+    errors: Floats,
+    n_threads: int,
+) -> None:
+    """Share of the targets that level means explain when rows are left out of their own mean.
+
+    OUT gains (M,); errors (M,): the standard deviation of a gain if the targets' signs are coins.
+    """
+
+def number_keys(keys: NDArray[np.uint64], numbers: Ints) -> int:
+    """Number keys as they first appear: OUT numbers. Returns how many there are."""
+
+def place_keys(keys: NDArray[np.uint64], slots: Ints) -> None:
+    """Hash table of keys: OUT slots, a power of two above the number of keys."""
+
+def find_keys(
+    wanted: NDArray[np.uint64],
+    keys: NDArray[np.uint64],
+    slots: Ints,
+    numbers: Ints,
+    n_threads: int,
+) -> None:
+    """Numbers of wanted keys among those placed in slots, -1 for others: OUT numbers."""
+
+# --- gradients and links (bindings/losses.cpp)
+
 class Slopes:
     """Where gradients come from: arrays (K, N), or a built-in loss at the raw scores (K, N), which
-    may fill such arrays when it is told to.
+    may fill such arrays on demand.
 
     Holds on to the arrays and reads them when a step is taken, so they may change in between.
     With `newton`, or with a hessian, leaves are Newton leaves.
@@ -64,28 +242,33 @@ class Slopes:
         Returns the largest absolute gradient, infinity if one is not finite.
         """
 
-class Role:
-    """What noise is drawn for: two roles never share a number."""
+def gradient(
+    loss: str,
+    parameters: Sequence[float],
+    y: Floats,
+    raw: Floats,
+    gradient: Floats,
+    hessian: Floats | None,
+    n_threads: int,
+) -> float:
+    """Gradient (and Hessian) of a built-in loss at raw (K, N): OUT gradient, hessian (K, N).
 
-    STRUCTURE: int
-    LEAF: int
-    SUBSAMPLE: int
-    ROWS: int
-    SCORE: int
-    PERMUTATION: int
-    CHAIN: int
-    TEST: int
-    THRESHOLDS: int
-    OUTPUTS: int
-    FOLD: int
-    PARTITION: int
-    PRIOR: int
-    DRAW: int
-    RANKING: int
-    CURVATURE: int
-    RELEVANCE: int
-    SHUFFLE: int
-    SWAP: int
+    Returns the largest absolute gradient, infinity if one is not finite.
+    """
+
+def cross_entropy(y: Floats, raw: Floats, out: Floats) -> None:
+    """Minus the log-probability of class y (N,), raw being log-odds (1, N) or scores (K, N).
+
+    OUT out (N,).
+    """
+
+def link(link: str, parameter: float, raw: Floats, out: Floats, n_threads: int) -> None:
+    """Predictions from raw scores (K, N): OUT out (N, C), C = K, or 2 for both sigmoids of a score.
+
+    Links: identity, sigmoid (of raw / parameter), softmax, exponential (straight from there on).
+    """
+
+# --- rows, samples and the search of structures (bindings/structure.cpp)
 
 class Draws:
     """Which numbers of all noise a step uses: those of a seed and the step."""
@@ -216,6 +399,8 @@ class GreedySearch:
     def run(self, sample: Sample, random_strength: float) -> Structure:
         """Search on a sample, with noise on the roots of the scores."""
 
+# --- leaf sums, leaf values and the move of a state (bindings/leaves.cpp)
+
 class NewtonPath:
     """Where several Newton steps in the leaves of a tree have come to, (2^D, K) each: the sum of
     the steps, 0 before the first; the last one, infinite before the first; the curvature at the
@@ -265,6 +450,54 @@ class Transition:
     """How a state moves, S <- C S + b (x) tree: C (d, d), b (d,)."""
 
     def __init__(self, C: Floats, b: Floats) -> None: ...
+
+def largest(values: Floats, n_threads: int) -> float:
+    """Largest absolute value; infinity if any value is not finite."""
+
+def leaf_values(
+    sums: LeafSums,
+    rule: LeafRule,
+    learning_rate: float,
+    noise: float,
+    draws: Draws,
+    path: NewtonPath | None,
+    values: Floats,
+) -> None:
+    """Leaf values -eps (G + noise sqrt(C) xi) / C, or after a path its end: OUT values (2^D, K)."""
+
+def advance_path(sums: LeafSums, rule: LeafRule, path: NewtonPath) -> None:
+    """Take a Newton step that is not the last one of a tree, in the leaves that know enough."""
+
+def look_ahead(
+    shard: Shard, structure: Structure, path: NewtonPath, raw: Floats, ahead: Floats
+) -> None:
+    """Raw scores (K, N) where a path leads: OUT ahead (K, N)."""
+
+def advance(
+    shard: Shard,
+    structure: Structure,
+    values: Floats,
+    transition: Transition,
+    offset: Floats,
+    state: Floats,
+) -> None:
+    """Take a step on a shard's state, S <- C S + b (x) tree: IN/OUT state (d, K, N).
+
+    The first part holds raw scores, offset (K,) + S[0].
+    """
+
+def add_tree(
+    columns: Bytes,
+    structure: Structure,
+    values: Floats,
+    transition: Transition,
+    offset: Floats,
+    state: Floats,
+    n_threads: int,
+) -> None:
+    """The same on the state of other rows, codes (F, N): IN/OUT state (d, K, N)."""
+
+# --- trees and prediction (bindings/ensemble.cpp)
 
 class Trees:
     """Arrays to keep trees in, a row a tree: features, lows, highs, gains (T, D), depths (T,),
@@ -322,137 +555,6 @@ class Predictor:
         offset: Floats,
     ) -> None: ...
 
-def available_threads() -> int:
-    """Cores this process may use: the least of affinity and OMP_NUM_THREADS, both as they are at
-    the call, and of the cgroup's CPU quota, as it was within the last second.
-    """
-
-def total(values: Floats, weight: Floats | None) -> float:
-    """Value of the exact sum of values (N,), or of the rounded products weight * values."""
-
-def running_totals(values: Floats, sums: Floats) -> None:
-    """Sums of the first 1, 2, ... values (N,), none negative, rounded once: OUT sums (N,)."""
-
-def exp(values: Floats, out: Floats) -> None:
-    """e^x of values (N,): OUT out (N,)."""
-
-def log(values: Floats, out: Floats) -> None:
-    """Natural logarithm of values (N,): OUT out (N,)."""
-
-def log1p(values: Floats, out: Floats) -> None:
-    """log(1 + x) of values (N,): OUT out (N,)."""
-
-def expm1(values: Floats, out: Floats) -> None:
-    """e^x - 1 of values (N,): OUT out (N,)."""
-
-def exp_of(value: float) -> float:
-    """e^x of one number, with the bits that `exp` gives."""
-
-def cosine_turn_of(turns: float) -> float:
-    """cos(2 pi turns), of 0 to 1 turn."""
-
-def log_of(value: float) -> float:
-    """Natural logarithm of one number, with the bits that `log` gives."""
-
-def words(
-    seed: int, step: int, role: int, output: int, first: int, out: NDArray[np.uint32]
-) -> None:
-    """Philox4x32-10 words of counters first, first + 1, ...; OUT out (n, 4)."""
-
-def find_thresholds(
-    x: NDArray[Any],
-    max_bins: int,
-    sample_rows: int,
-    seed: int,
-    thresholds: Floats,
-    n_thresholds: Ints,
-    n_threads: int,
-) -> None:
-    """Thresholds of x (N, F) by column: OUT thresholds (F, max_bins - 1), n_thresholds (F,)."""
-
-def encode(
-    x: NDArray[Any], thresholds: Floats, n_thresholds: Ints, columns: Bytes, n_threads: int
-) -> None:
-    """Codes of x (N, F): OUT columns (F, N)."""
-
-def first_infinity(x: NDArray[Any], n_threads: int) -> int:
-    """Position of the first infinite value of x (N, F), row * F + column; -1 without one."""
-
-def to_rows(columns: Bytes, rows: Bytes, n_threads: int) -> None:
-    """Transpose codes (F, N) to OUT rows (N, S)."""
-
-def largest(values: Floats, n_threads: int) -> float:
-    """Largest absolute value; infinity if any value is not finite."""
-
-def gradient(
-    loss: str,
-    parameters: Sequence[float],
-    y: Floats,
-    raw: Floats,
-    gradient: Floats,
-    hessian: Floats | None,
-    n_threads: int,
-) -> float:
-    """Gradient (and Hessian) of a built-in loss at raw (K, N): OUT gradient, hessian (K, N).
-
-    Returns the largest absolute gradient, infinity if one is not finite.
-    """
-
-def cross_entropy(y: Floats, raw: Floats, out: Floats) -> None:
-    """Minus the log-probability of class y (N,), raw being log-odds (1, N) or scores (K, N).
-
-    OUT out (N,).
-    """
-
-def leaf_values(
-    sums: LeafSums,
-    rule: LeafRule,
-    learning_rate: float,
-    noise: float,
-    draws: Draws,
-    path: NewtonPath | None,
-    values: Floats,
-) -> None:
-    """Leaf values -eps (G + noise sqrt(C) xi) / C, or after a path its end: OUT values (2^D, K)."""
-
-def advance_path(sums: LeafSums, rule: LeafRule, path: NewtonPath) -> None:
-    """Take a Newton step that is not the last one of a tree, in the leaves that know enough."""
-
-def look_ahead(
-    shard: Shard, structure: Structure, path: NewtonPath, raw: Floats, ahead: Floats
-) -> None:
-    """Raw scores (K, N) where a path leads: OUT ahead (K, N)."""
-
-def advance(
-    shard: Shard,
-    structure: Structure,
-    values: Floats,
-    transition: Transition,
-    offset: Floats,
-    state: Floats,
-) -> None:
-    """Take a step on a shard's state, S <- C S + b (x) tree: IN/OUT state (d, K, N).
-
-    The first part holds raw scores, offset (K,) + S[0].
-    """
-
-def add_tree(
-    columns: Bytes,
-    structure: Structure,
-    values: Floats,
-    transition: Transition,
-    offset: Floats,
-    state: Floats,
-    n_threads: int,
-) -> None:
-    """The same on the state of other rows, codes (F, N): IN/OUT state (d, K, N)."""
-
-def link(link: str, parameter: float, raw: Floats, out: Floats, n_threads: int) -> None:
-    """Predictions from raw scores (K, N): OUT out (N, C), C = K, or 2 for both sigmoids of a score.
-
-    Links: identity, sigmoid (of raw / parameter), softmax, exponential (straight from there on).
-    """
-
 def predict(predictor: Predictor, x: NDArray[Any], out: Floats, n_threads: int) -> None:
     """Raw scores of all states at feature values x (N, F): OUT out (S * K, N)."""
 
@@ -485,6 +587,8 @@ def predict_variance(
     n_threads: int,
 ) -> None:
     """Mean and variance of the predictions of the states: OUT mean, variance (N, K)."""
+
+# --- draws on frozen partitions (bindings/posterior.cpp)
 
 def sum_curvature(
     state: Floats,
@@ -551,6 +655,8 @@ def add_leaf_draws(
 
     The leaves of partition t begin at first[t]. OUT out (K, N, M).
     """
+
+# --- ranking losses (bindings/ranking.cpp)
 
 class Queries:
     """Rows sorted into Q queries: order (N,), rows of the first query first; starts (Q + 1,), where
@@ -675,88 +781,7 @@ def yeti(
     infinity if one is not finite.
     """
 
-def permutation(seed: int, copy: int, order: NDArray[np.uint32]) -> None:
-    """Order number `copy` of rows 0..N - 1, every order equally likely: OUT order (N,)."""
-
-class Levels:
-    """Level numbers (C, N) of C columns, below n_levels (C,). Holds on to the arrays."""
-
-    def __init__(self, levels: Ints, n_levels: NDArray[np.int64]) -> None: ...
-
-class LevelTargets:
-    """What is averaged by level: values (K, N), weight (N,) or None. Holds on to the arrays."""
-
-    def __init__(self, values: Floats, weight: Floats | None) -> None: ...
-
-class Prior:
-    """What a level without rows has: means (K,), which count as `unit` rows. Holds on to means."""
-
-    def __init__(self, means: Floats, unit: float) -> None: ...
-
-def level_sums(
-    levels: Levels, targets: LevelTargets, sums: Floats, counts: Floats, n_threads: int
-) -> None:
-    """Weighted sums of targets and weights by level, in any order.
-
-    Summands are whole multiples of a unit 2^-95 times the largest one or less, the rest cut off.
-    The table of column c begins at the sum of the n_levels before it. OUT sums (K, L), counts (L,).
-    """
-
-def ordered_codes(
-    levels: Levels,
-    targets: LevelTargets,
-    orders: NDArray[np.uint32],
-    prior: Prior,
-    thresholds: Floats,
-    n_thresholds: Ints,
-    columns: Bytes,
-    n_threads: int,
-) -> None:
-    """Codes of (s + unit * mean) / (n + unit) over the rows of a level earlier in orders (P, N).
-
-    OUT columns (C * K, P * N), target k by column c at c * K + k.
-    """
-
-def combine(
-    levels: Levels,
-    members: Ints,
-    numbers: Ints,
-    n_numbers: NDArray[np.int64],
-    n_threads: int,
-) -> None:
-    """Levels of combinations of columns, numbered as they first appear.
-
-    members (M, width), unused places -1 at the end. OUT numbers (M, N), n_numbers (M,).
-    """
-
-def combination_gains(
-    levels: Levels,
-    members: Ints,
-    targets: LevelTargets,
-    ridge: float,
-    gains: Floats,
-    errors: Floats,
-    n_threads: int,
-) -> None:
-    """Share of the targets that level means explain when rows are left out of their own mean.
-
-    OUT gains (M,); errors (M,): the standard deviation of a gain if the targets' signs are coins.
-    """
-
-def number_keys(keys: NDArray[np.uint64], numbers: Ints) -> int:
-    """Number keys as they first appear: OUT numbers. Returns how many there are."""
-
-def place_keys(keys: NDArray[np.uint64], slots: Ints) -> None:
-    """Hash table of keys: OUT slots, a power of two above the number of keys."""
-
-def find_keys(
-    wanted: NDArray[np.uint64],
-    keys: NDArray[np.uint64],
-    slots: Ints,
-    numbers: Ints,
-    n_threads: int,
-) -> None:
-    """Numbers of wanted keys among those placed in slots, -1 for others: OUT numbers."""
+# --- for tests alone (bindings/testing.cpp)
 
 class testing:  # noqa: N801
     """Kernels that only tests call, as functions of a submodule."""

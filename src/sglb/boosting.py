@@ -1,4 +1,4 @@
-"""The driver of one chain: steps, and callbacks that look on."""
+"""Drive one chain: take steps and call the callbacks."""
 
 from collections.abc import Sequence
 

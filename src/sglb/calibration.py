@@ -122,7 +122,7 @@ def coverage_by_scale(
     ends = np.asarray(bounds, dtype=np.float64)
     if ends.shape != (len(outcome), 2) or scales.shape != outcome.shape:
         raise ValueError(
-            f"y has shape {outcome.shape}, bounds {ends.shape} and scale {scales.shape}; needed are"
+            f"y has shape {outcome.shape}, bounds {ends.shape} and scale {scales.shape}; expected"
             " (n_rows,), (n_rows, 2) and (n_rows,)"
         )
     inside = (ends[:, 0] <= outcome) & (outcome <= ends[:, 1])
@@ -209,7 +209,7 @@ def _read_event(probability: ArrayLike, y: ArrayLike) -> tuple[Floats, NDArray[n
     table, label = np.asarray(probability, dtype=np.float64), np.asarray(y)
     if table.ndim not in (1, 2) or label.shape != table.shape[:1]:
         raise ValueError(
-            f"probability has shape {table.shape} and y {label.shape}; needed are (n_rows,) or"
+            f"probability has shape {table.shape} and y {label.shape}; expected (n_rows,) or"
             " (n_rows, n_classes), and (n_rows,)"
         )
     inside = (table >= 0.0) & (table <= 1.0)

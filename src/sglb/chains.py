@@ -1,6 +1,6 @@
 """The driver of several chains that differ in their noise: side by side, the first in sight.
 
-The caller's callbacks look on at the first chain, in the caller's thread. Where they may end it, no
+The caller's callbacks watch the first chain, in the caller's thread. Where they may end it, no
 other chain takes a step that the first has not taken: all chains end at the same step, whatever the
 number of threads.
 """
@@ -113,7 +113,7 @@ def boost_all(
 ) -> list[Trace]:
     """Take up to `n_steps` steps with each chain, `n_threads` chains at a time; return the traces.
 
-    `own[c]` are the callbacks of chain c, which end it alone; `leading` look on at chain 0 and end
+    `callbacks_by_chain[c]` watch chain c and end it alone; `leading` watch chain 0 and end
     all. An error of one chain, or Ctrl-C, ends all.
     """
     pace = Pace(led=bool(leading))

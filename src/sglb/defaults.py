@@ -148,7 +148,7 @@ FEW_VALUES = 10_000_000
 def searches_length(parameters: Mapping[str, Any], loss: Loss, size: Size) -> bool:
     """Whether the length of a chain is to be found by cross-validation.
 
-    Not where an evaluation set tells it, where rows cannot be left out, where there are so many
+    Not where an evaluation set decides, where rows cannot be left out, where there are so many
     that 1,000 steps do not overfit, and for chains that are run for their law or towards a global
     optimum.
     """

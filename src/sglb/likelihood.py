@@ -26,8 +26,8 @@ Floats = NDArray[np.float64]
 # step of .01 costs less than 2e-5 nats a row. A grid makes the choice independent of last bits.
 #
 # The least df is 2.5. At df -> 2 the variance df / (df - 2) grows without bound while quantiles
-# hardly change, and a variance added by `StudentT.widened` no longer counts; at 2.5 the variance is
-# 5 factor^2. Residuals with tails of df = 2 lose .004 nats a row by the bound, of 1.5 .025.
+# hardly change; at 2.5 the variance is 5 factor^2. Residuals with tails of df = 2 lose .004 nats a
+# row by the bound, of 1.5 .025.
 STEP, LARGEST_INVERSE = 0.01, 40
 COARSE = 5
 
@@ -52,14 +52,6 @@ class ResidualFit(NamedTuple):
     factor: float
     df: float
     log_likelihood: float
-
-
-def fit_normal(
-    residual: ArrayLike, scale: ArrayLike = 1.0, weight: ArrayLike | None = None
-) -> ResidualFit:
-    """Return the normal law of residual / scale: factor^2 is the weighted mean square."""
-    r, w = _standardise(residual, scale, weight)
-    return _fit_scale(np.square(r), w, 0.0, 0.0)
 
 
 def fit_student(

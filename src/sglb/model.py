@@ -33,7 +33,7 @@ class Model:
 
     `residual_variance` is the weighted mean squared residual of the training rows, None where the
     prediction is not a mean. `record` is that of the mean of the chains, `chain_records` those of
-    each: of a single chain the same one. Where fit was asked for uncertainty, `outcomes` is how y
+    each: of a single chain the same one. With `uncertainty=True`, `outcomes` is how y
     is distributed about its predictions, and `posterior` are draws of the model.
     """
 

@@ -80,7 +80,7 @@ def _read(
     scores, label = np.asarray(raw, dtype=np.float64), np.asarray(y)
     if scores.ndim not in (1, 2) or not len(scores) or label.shape != scores.shape[:1]:
         raise ValueError(
-            f"raw has shape {scores.shape} and y {label.shape}; needed are (n_rows,) or (n_rows,"
+            f"raw has shape {scores.shape} and y {label.shape}; expected (n_rows,) or (n_rows,"
             " n_classes), and (n_rows,), with at least a row"
         )
     # Squares of larger ones, times rows, could overflow.

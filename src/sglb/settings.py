@@ -205,7 +205,7 @@ def resolve(
 ) -> Settings:
     """Turn checked parameters into settings; reject contradictions and a chain that diverges.
 
-    `alone` says that nobody looks on: no evaluation set, no callback of the user's.
+    `alone` means that there is neither an evaluation set nor a callback of the user.
     """
     _check_schedules(parameters, loss)
     free_length = parameters["n_estimators"] == "auto"

@@ -155,7 +155,7 @@ class Shard:
     ) -> SlopeBounds:
         """Take the slopes where a path has come to, and return bounds of them.
 
-        A loss that is evaluated when it is needed finds its way there by itself.
+        A loss that is evaluated on demand needs no preparation.
         """
         if not self.is_stored:
             return self._here.update(move, draws)

@@ -109,7 +109,7 @@ class Target:
         return self if numbers == self.numbers else replace(self, numbers=numbers)
 
     def in_groups(self, groups: NDArray[np.int64]) -> "Target":
-        """Return the rows in groups; without any, as they are."""
+        """Return the same rows with these groups; without groups, unchanged."""
         if not len(groups):
             return self
         return replace(self, groups=groups, task=task_of(self.n_classes, ranked=True))

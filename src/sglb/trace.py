@@ -214,7 +214,7 @@ class Trace:
             yield state[0].copy()
 
     def states(self, numbers: Sequence[int]) -> "States":
-        """Return what prediction needs to know of the states after so many steps, rising."""
+        """Return the states after these numbers of steps (rising), ready for prediction."""
         return States.of([self], [numbers])
 
     def predict(
@@ -308,7 +308,7 @@ class States:
 
     @classmethod
     def of(cls, traces: Sequence[Trace], numbers: Sequence[Sequence[int]]) -> "States":
-        """Return the states of each chain after so many steps, rising, chain after chain."""
+        """Return the states of each chain after its numbers of steps, chain after chain."""
         _check_trees(traces)
         # The model after one stretch of trees needs no other part of the state.
         size = 1 if all(len(steps) <= 1 for steps in numbers) else traces[0].size

@@ -45,7 +45,7 @@ def unpack_draws(
     n_leaves: NDArray[np.int64],
     loads: Callable[[bytes], Model],
 ) -> AnyPosterior:
-    """Return draws of a model whose trees have so many leaves; `loads` reads a model."""
+    """Return draws of a model whose trees have `n_leaves` leaves; `loads` reads a model."""
     document, arrays = unpack(name, data)
     plan = _plan_of(name, document.pop("plan", None))
     if plan.kind == "paper":

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from sglb.experiments.real_data import Goal, MethodName
-    from sglb.experiments.tables_2_3 import TuningOptions
+    from sglb.experiments.real_data import MethodName
 
 app = typer.Typer(
     help="Run the paper's experiments and print their tables beside the published ones.",
@@ -103,10 +102,11 @@ def zero_one(
     jobs: Jobs = None,
 ) -> None:
     """Table 2: tuned SGB against tuned SGLB by the 0-1 loss on real data. Can be resumed."""
-    options = _tuning_options(
-        "zero-one", trials, datasets, max_trees, splits, structures, out, seed, jobs
-    )
-    _real_data(options, page if write else None, only_report=only_report)
+    from sglb.experiments.tables_2_3 import TuningOptions, run
+
+    rival, names = _rival(structures=structures), _names(datasets)
+    options = TuningOptions("zero-one", out, trials, names, max_trees, seed, jobs, splits, rival)
+    run(options, page if write else None, only_report=only_report)
 
 
 @app.command()
@@ -124,34 +124,19 @@ def logloss(
     jobs: Jobs = None,
 ) -> None:
     """Table 3: tuned SGB against tuned SGLB by the log loss on real data. Can be resumed."""
-    options = _tuning_options(
-        "logloss", trials, datasets, max_trees, splits, structures, out, seed, jobs
-    )
-    _real_data(options, page if write else None, only_report=only_report)
+    from sglb.experiments.tables_2_3 import TuningOptions, run
+
+    rival, names = _rival(structures=structures), _names(datasets)
+    options = TuningOptions("logloss", out, trials, names, max_trees, seed, jobs, splits, rival)
+    run(options, page if write else None, only_report=only_report)
 
 
-def _tuning_options(
-    goal: "Goal",
-    trials: int,
-    datasets: str | None,
-    max_trees: int,
-    splits: int,
-    structures: bool,
-    out: Path,
-    seed: int,
-    jobs: int | None,
-) -> "TuningOptions":
-    from sglb.experiments.tables_2_3 import TuningOptions
-
-    names = None if datasets is None else [name.strip() for name in datasets.split(",")]
-    rival: MethodName = "SGB-structures" if structures else "SGB"
-    return TuningOptions(goal, out, trials, names, max_trees, seed, jobs, splits, rival)
+def _rival(*, structures: bool) -> "MethodName":
+    return "SGB-structures" if structures else "SGB"
 
 
-def _real_data(options: "TuningOptions", page: Path | None, *, only_report: bool) -> None:
-    from sglb.experiments import tables_2_3
-
-    tables_2_3.run(options, page, only_report=only_report)
+def _names(datasets: str | None) -> list[str] | None:
+    return None if datasets is None else [name.strip() for name in datasets.split(",")]
 
 
 @app.command()

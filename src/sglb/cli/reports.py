@@ -16,7 +16,7 @@ from sglb.tables import TableFile
 
 
 def console(*, error: bool = False, wrap: bool = False) -> Console:
-    """Return a console that prints names and paths as they are, without markup."""
+    """Return a console that prints names and paths unchanged, without markup."""
     return Console(stderr=error, markup=False, highlight=False, emoji=False, soft_wrap=not wrap)
 
 

@@ -13,29 +13,16 @@ class ConformalResiduals:
     y, mean and scale (n_rows,) are those of calibration rows. With a constant scale all intervals
     have the same width; with a model of the scale they are narrow where it is small (Lei et al.,
     2018).
-    `weight` corrects a known change of the features' law (`Scores`).
     """
 
-    def __init__(
-        self,
-        y: ArrayLike,
-        mean: ArrayLike,
-        scale: ArrayLike = 1.0,
-        weight: ArrayLike | None = None,
-    ) -> None:
+    def __init__(self, y: ArrayLike, mean: ArrayLike, scale: ArrayLike = 1.0) -> None:
         y, mean = read_rows(y=y, mean=mean)
-        self.scores = Scores(np.abs(y - mean) / read_scale(scale, len(y)), weight)
+        self.scores = Scores(np.abs(y - mean) / read_scale(scale, len(y)))
 
-    def interval(
-        self,
-        mean: ArrayLike,
-        scale: ArrayLike = 1.0,
-        coverage: float = 0.9,
-        weight: ArrayLike | None = None,
-    ) -> Intervals:
+    def interval(self, mean: ArrayLike, scale: ArrayLike = 1.0, coverage: float = 0.9) -> Intervals:
         """Return intervals for new rows, valid together with calibration rows of the same law."""
         (mean,) = read_rows(mean=mean)
-        half = self.scores.bound(coverage, weight, len(mean)) * read_scale(scale, len(mean))
+        half = self.scores.bound(coverage) * read_scale(scale, len(mean))
         return _intervals(mean - half, mean + half, coverage, self.scores)
 
 
@@ -44,27 +31,19 @@ class ConformalQuantiles:
 
     The score of a calibration row is max(low - y, y - high), negative inside the interval, so that
     intervals that are too wide shrink (Romano, Patterson and Candes, 2019). Where an interval
-    shrinks below nothing, both its ends are its middle. `weight` as in ConformalResiduals.
+    shrinks below nothing, both its ends are its middle.
     """
 
-    def __init__(
-        self, y: ArrayLike, low: ArrayLike, high: ArrayLike, weight: ArrayLike | None = None
-    ) -> None:
+    def __init__(self, y: ArrayLike, low: ArrayLike, high: ArrayLike) -> None:
         y, low, high = read_rows(y=y, low=low, high=high)
         require_rows("high", high, high >= low, "at least low")
-        self.scores = Scores(np.maximum(low - y, y - high), weight)
+        self.scores = Scores(np.maximum(low - y, y - high))
 
-    def interval(
-        self,
-        low: ArrayLike,
-        high: ArrayLike,
-        coverage: float = 0.9,
-        weight: ArrayLike | None = None,
-    ) -> Intervals:
-        """Return intervals for new rows from the same two quantiles of theirs."""
+    def interval(self, low: ArrayLike, high: ArrayLike, coverage: float = 0.9) -> Intervals:
+        """Return intervals for new rows from their two predicted quantiles."""
         low, high = read_rows(low=low, high=high)
         require_rows("high", high, high >= low, "at least low")
-        margin = self.scores.bound(coverage, weight, len(low))
+        margin = self.scores.bound(coverage)
         # An empty interval becomes a point: more than the guarantee asks for.
         middle = low + 0.5 * (high - low)
         lower, upper = np.minimum(low - margin, middle), np.maximum(high + margin, middle)

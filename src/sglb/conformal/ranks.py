@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from sglb import sums
 from sglb.errors import require_rows
-from sglb.weights import are_equal, read_weights, take_weight
 
 Floats = NDArray[np.float64]
 
@@ -103,37 +102,16 @@ def read_rows(n_rows: int | None = None, **arrays: ArrayLike) -> list[Floats]:
 
 
 class Scores:
-    """Sorted scores of calibration rows, with weights or without.
+    """Sorted scores of calibration rows."""
 
-    Weights are for new rows whose features have another law than the calibration rows: w(x) is
-    proportional to the ratio of the densities of new and calibration features, and known. The
-    bound of a new row of weight v is then the least score s with
-    sum of the weights up to s >= coverage * (sum of all weights + v) (Tibshirani, Barber, Candes
-    and Ramdas, 2019); weights of 1 give the k-th smallest score. They are not repetitions of rows.
-    """
-
-    def __init__(self, scores: Floats, weight: ArrayLike | None) -> None:
-        order = np.argsort(scores, kind="stable")
-        self.scores = scores[order]
-        self.weight = take_weight(read_weights(weight, len(scores)), order)
+    def __init__(self, scores: Floats) -> None:
+        self.scores = np.sort(scores)
 
     def __len__(self) -> int:
         return len(self.scores)
 
-    def bound(self, coverage: float, weight: ArrayLike | None, n_rows: int) -> Floats:
-        """Return the bound of the scores of n_rows new rows, infinite where rows are too few."""
+    def bound(self, coverage: float) -> float:
+        """Return the bound of the score of a new row, infinite where rows are too few."""
         check_coverage(coverage)
-        new = read_weights(weight, n_rows)
-        if are_equal(new) != are_equal(self.weight):
-            raise ValueError(
-                "weight must be stated for calibration rows and for new rows, or for neither"
-            )
-        bounds_by_rank = np.append(self.scores, np.inf)
-        if are_equal(new):
-            index = min(rank(len(self), coverage) - 1, len(self))
-            return np.full(n_rows, bounds_by_rank[index])
-        running = sums.running(self.weight)
-        total = running[-1] if len(running) else 0.0
-        target = coverage * (total + new) * (1.0 - ROUNDING)
-        bound = bounds_by_rank[np.searchsorted(running, target, side="left")]
-        return np.where(total + new > 0.0, bound, np.inf)
+        k = rank(len(self), coverage)
+        return float(self.scores[k - 1]) if k <= len(self) else math.inf

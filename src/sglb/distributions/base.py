@@ -20,6 +20,16 @@ Floats = NDArray[np.float64]
 RandomState = int | np.random.Generator | np.random.RandomState | None
 
 
+class Parameter:
+    """A parameter of a distribution as an attribute: its values, (n_rows,)."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, law: "Distribution", owner: type) -> Floats:
+        return law._rows[self.name]
+
+
 class Distribution(ABC):
     """The law of the outcome y in each of `len(distribution)` rows.
 

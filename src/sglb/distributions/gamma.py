@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betaln, gammainc, gammaincinv
 
-from sglb.distributions.base import Distribution, Floats
+from sglb.distributions.base import Distribution, Floats, Parameter
 from sglb.distributions.special import FARTHEST, log_poisson
 
 # Beyond, the quantiles of shape 1 / dispersion leave the range of floats or of SciPy's inverse.
@@ -21,6 +21,8 @@ class Gamma(Distribution):
     """
 
     name = "gamma"
+    mean = Parameter()
+    dispersion = Parameter()
 
     def __init__(self, mean: ArrayLike, dispersion: ArrayLike) -> None:
         self._set_rows(mean=mean, dispersion=dispersion)
@@ -34,16 +36,6 @@ class Gamma(Distribution):
     def support(self) -> tuple[float, float]:
         """From 0 to infinity."""
         return 0.0, np.inf
-
-    @property
-    def mean(self) -> Floats:
-        """Mean, (n_rows,)."""
-        return self._rows["mean"]
-
-    @property
-    def dispersion(self) -> Floats:
-        """Squared coefficient of variation, (n_rows,)."""
-        return self._rows["dispersion"]
 
     @property
     def variance(self) -> Floats:

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import i0e, i1e, ndtri, pdtr
 
-from sglb.distributions.base import Distribution, Floats
+from sglb.distributions.base import Distribution, Floats, Parameter
 from sglb.distributions.special import log_poisson
 
 # Above, neighbouring counts are the same float.
@@ -21,6 +21,7 @@ class Poisson(Distribution):
     """
 
     name = "poisson"
+    mean = Parameter()
     discrete = True
 
     def __init__(self, mean: ArrayLike) -> None:
@@ -32,11 +33,6 @@ class Poisson(Distribution):
     def support(self) -> tuple[float, Floats]:
         """From 0 to infinity; to 0 where the mean is 0."""
         return 0.0, np.where(self.mean > 0.0, np.inf, 0.0)
-
-    @property
-    def mean(self) -> Floats:
-        """Mean of the count, (n_rows,)."""
-        return self._rows["mean"]
 
     @property
     def variance(self) -> Floats:

@@ -1,13 +1,11 @@
 """Student's t distribution: a location, a scale and heavy tails."""
 
-from typing import Self
-
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betaln, ndtr, ndtri, stdtr, stdtrit
 
-from sglb.distributions.base import Distribution, Floats
-from sglb.distributions.normal import Normal, read_variance
+from sglb.distributions.base import Distribution, Floats, Parameter
+from sglb.distributions.normal import Normal
 
 # Within this distance of df = 1 the formula of the CRPS, a difference of terms 1 / (df - 1), has
 # lost half of its digits, and the formula of df = 1 has as many.
@@ -28,6 +26,9 @@ class StudentT(Distribution):
     """
 
     name = "student"
+    location = Parameter()
+    scale = Parameter()
+    df = Parameter()
 
     def __init__(self, location: ArrayLike, scale: ArrayLike, df: ArrayLike) -> None:
         self._set_rows(location=location, scale=scale, df=df)
@@ -36,21 +37,6 @@ class StudentT(Distribution):
         self._require("df", self.df > 0.0, "positive")
         self._is_normal = np.isinf(self.df)
         self._finite_df = np.where(self._is_normal, 3.0, self.df)
-
-    @property
-    def location(self) -> Floats:
-        """Location, (n_rows,)."""
-        return self._rows["location"]
-
-    @property
-    def scale(self) -> Floats:
-        """Scale, (n_rows,)."""
-        return self._rows["scale"]
-
-    @property
-    def df(self) -> Floats:
-        """Degrees of freedom, (n_rows,)."""
-        return self._rows["df"]
 
     @property
     def mean(self) -> Floats:
@@ -64,17 +50,6 @@ class StudentT(Distribution):
         ratio = np.where(self._is_normal, 1.0, df / (df - 2.0))
         known = np.where(self.df > 2.0, np.square(self.scale) * ratio, np.inf)
         return np.where(self.df > 1.0, known, np.nan)
-
-    def widened(self, variance: ArrayLike) -> Self:
-        """Return a t of the same df whose variance is larger by `variance`; needs df > 2.
-
-        It has the mean and variance of y if the location has an independent error; its tails
-        are heavier than those of that sum when the error is normal.
-        """
-        self._require("df", self.df > 2.0, "above 2 to add a variance")
-        share = np.where(self._is_normal, 1.0, 1.0 - 2.0 / self._finite_df)
-        extra = np.sqrt(read_variance(variance, len(self)) * share)
-        return type(self)(self.location, np.hypot(self.scale, extra), self.df)
 
     def _z(self, y: Floats) -> Floats:
         return (y - self.location) / self.scale

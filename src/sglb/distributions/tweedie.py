@@ -5,7 +5,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
 from sglb.distributions import compound
-from sglb.distributions.base import Distribution, Floats
+from sglb.distributions.base import Distribution, Floats, Parameter
 from sglb.distributions.special import FARTHEST
 
 # A quantile is found to this relative precision: a thousandth of what CRPS promises.
@@ -35,6 +35,9 @@ class Tweedie(Distribution):
     """
 
     name = "tweedie"
+    mean = Parameter()
+    dispersion = Parameter()
+    power = Parameter()
 
     def __init__(self, mean: ArrayLike, dispersion: ArrayLike, power: ArrayLike = 1.5) -> None:
         self._set_rows(mean=mean, dispersion=dispersion, power=power)
@@ -52,21 +55,6 @@ class Tweedie(Distribution):
         self._require("dispersion", valid & (self._rate > 0.0), "such that floats hold the jumps")
 
     @property
-    def mean(self) -> Floats:
-        """Mean, (n_rows,)."""
-        return self._rows["mean"]
-
-    @property
-    def dispersion(self) -> Floats:
-        """Dispersion, (n_rows,)."""
-        return self._rows["dispersion"]
-
-    @property
-    def power(self) -> Floats:
-        """Power of the mean in the variance, (n_rows,)."""
-        return self._rows["power"]
-
-    @property
     def support(self) -> tuple[float, float]:
         """From 0 to infinity."""
         return 0.0, np.inf
@@ -75,11 +63,6 @@ class Tweedie(Distribution):
     def variance(self) -> Floats:
         """dispersion mean^power."""
         return self.dispersion * self.mean**self.power
-
-    @property
-    def zero_probability(self) -> Floats:
-        """Probability of the outcome 0, (n_rows,)."""
-        return np.exp(-self._rate)
 
     def _flat(self, y: Floats) -> tuple[Floats, Floats, Floats]:
         """Return y in units of the jumps' scale, rate and alpha, all flat."""

@@ -76,14 +76,14 @@ class ChainEstimator(FittedChain):
     ) -> Self:
         """Train a chain on X (n_rows, n_features) and y.
 
-        `sample_weight` are multiplicities: weight 2 is a row that is there twice (exactly so
+        `sample_weight` are multiplicities: weight 2 means that the row occurs twice (exactly so
         without noise; with it in distribution, since each row has noise of its own). Weights with a
         mean below 1 are divided by it, so that weights which sum to 1 work as well. `eval_set` is
         (X, y) or (X, y, weight), or a list of such; X_val, y_val is one more. `eval_metric` is one
         metric or several, a name or a function of (y, prediction); without it, the mean loss. A
         function is the better the smaller unless it has an attribute `greater_is_better` that is
         true; it sees classes as 0, 1, ... and their probabilities, and no weights. Early stopping
-        watches the first metric on the last set. `callbacks`, several or one, look on after each
+        watches the first metric on the last set. `callbacks`, several or one, are called after each
         step and may end the chain (`sglb.BaseCallback`, `sglb.StepInfo`); of several chains they
         see the first, and end all. `check_gradient` compares the gradient of your own loss with
         finite differences of it on a few rows first.
@@ -132,7 +132,7 @@ class ChainEstimator(FittedChain):
         return self._adopt(model)
 
     def _read_rows(self, stated: StatedSet) -> LabelledRows:
-        """Read the training rows; a row of weight zero is not there."""
+        """Read the training rows; rows of weight zero are dropped."""
         features = read_features(
             self,
             stated.X,

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 
-# Probabilities below are not told from 0: their logarithm is finite.
+# Smaller probabilities are raised to this, so that their logarithm is finite.
 LEAST = 1e-300
 
 

@@ -1,4 +1,4 @@
-"""The parameters of a constructor: stored untouched, and told from names that are none."""
+"""Store the parameters of a constructor untouched, and reject unknown names."""
 
 import inspect
 from collections.abc import Iterable, Mapping

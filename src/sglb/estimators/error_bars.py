@@ -1,4 +1,4 @@
-"""What fit adds to a model that is asked for uncertainty."""
+"""What fit adds to a model with `uncertainty=True`."""
 
 from dataclasses import replace
 

@@ -72,7 +72,7 @@ class FittedChain(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no
 
     @property
     def chain_evals_results_(self) -> list[Scores]:
-        """Scores of each chain by itself, all steps it has taken, as `evals_result_` of one."""
+        """Scores of each chain after all its steps, in the form of `evals_result_`."""
         return [record.evals_result for record in self._fitted().chain_records]
 
     @property

@@ -1,4 +1,4 @@
-"""Models of an estimator that were each fitted without some rows, and what they say of those rows.
+"""Models of an estimator, each fitted without some rows, and their predictions for those rows.
 
 Each model is a clone that runs the whole procedure on its rows: categories, bins, automatic values,
 the cross-validated number of trees. So it knows nothing of the rows that it was fitted without,
@@ -75,7 +75,7 @@ class FoldModels(Generic[E]):
         return len(self.fold)
 
     def out_of_fold(self, predict: Callable[[E, Any], Floats]) -> Floats:
-        """Return what `predict` of the model that has not seen it says of each row."""
+        """Return for each row what `predict` returns for the model fitted without it."""
         parts = [
             predict(model, self._take(np.flatnonzero(self.fold == number)))
             for number, model in enumerate(self.models)

@@ -1,4 +1,4 @@
-"""From a recipe and its rows to a model: how many steps, the chains, and what looks on."""
+"""From a recipe and its rows to a model: number of steps, chains and callbacks."""
 
 import warnings
 from collections.abc import Sequence
@@ -63,7 +63,7 @@ class Scoring(NamedTuple):
 
 @dataclass(frozen=True)
 class Training:
-    """The chains of a recipe on its rows, with so many threads for all of them."""
+    """Train the chains of a recipe on its rows; the chains share `n_threads` threads."""
 
     recipe: Recipe
     data: TrainingSet
@@ -132,7 +132,7 @@ class Training:
         return n_steps, validation
 
     def _own_callbacks(self, history: History, rounds: int | None) -> list[Callback]:
-        """Return what watches every chain by itself."""
+        """Return the callbacks of a single chain."""
         # The order matters: scores are there before anything looks at them.
         watching: list[Callback] = [history] if history.sets else []
         if rounds is not None:
@@ -156,7 +156,7 @@ class Training:
         callbacks: Sequence[Callback],
         at_once: int,
     ) -> list[Trace]:
-        """Run the chains; the user's callbacks and the progress look on at the first."""
+        """Run the chains; the user's callbacks and the progress display watch the first."""
         progress: list[Callback] = []
         if self.verbose:
             progress.append(Progress(every=self.verbose if self.verbose > 1 else None))

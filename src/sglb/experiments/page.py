@@ -16,7 +16,7 @@ WIDTH = 130
 
 
 def console() -> Console:
-    """Return a console that prints names as they are, without markup or wrapping."""
+    """Return a console that prints names unchanged, without markup or wrapping."""
     out = Console(markup=False, highlight=False, emoji=False, soft_wrap=True)
     out.width = max(out.width, WIDTH)
     return out

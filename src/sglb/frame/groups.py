@@ -29,7 +29,7 @@ def read_groups(group: Any, n_rows: int, name: str = "group") -> Integers:
         row = int(missing.argmax())
         raise ValueError(
             f"{name} must have an id in every row; row {row} is {values[row]}. Give a row"
-            " that belongs to no other an id of its own, or leave it out"
+            " that belongs to no other a separate id, or leave it out"
         )
     try:
         _, numbers = np.unique(values, return_inverse=True)

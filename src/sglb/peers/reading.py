@@ -1,4 +1,4 @@
-"""Which library a model is of: told by the modules of its classes, without an import."""
+"""Find the library of a model by the modules of its classes, without an import."""
 
 from importlib import import_module
 from typing import Any

@@ -1,4 +1,4 @@
-"""Draw what predictions say of y, and whether they are right: `sglb.calibration` as pictures.
+"""Plot predictive distributions and their calibration.
 
 All are of rows that the model was not trained on.
 """

@@ -177,7 +177,7 @@ def _resolve(
 
 
 def _sampler(n_leaves: float, data: TrainingSet, curvature: float, plan: PosteriorPlan) -> Langevin:
-    """Return the sampler whose prior has the stated variance on trees of so many leaves."""
+    """Return the sampler whose prior has this variance on trees with this many leaves."""
     assert plan.prior_variance is not None
     shrink_rate = n_leaves / (data.target.total_weight * plan.prior_variance)
     return Langevin(STEP / (curvature + shrink_rate), plan.temperature, shrink_rate)

@@ -19,7 +19,7 @@ from sglb.training_set import TrainingSet
 class Request:
     """What the caller asks for: an estimator's kind and parameters, names of the columns.
 
-    `alone` says that nobody looks on: no evaluation set, no callback of the user's.
+    `alone` means that there is neither an evaluation set nor a callback of the user.
     `check_gradient` compares the gradient of a user's loss with finite differences.
     """
 

@@ -36,7 +36,7 @@ class LabelledRows(NamedTuple):
     target: Target
 
     def with_weight(self) -> "LabelledRows":
-        """Return the rows that have weight: a row of weight zero is not there."""
+        """Return the rows that have weight: rows of weight zero are dropped."""
         kept = self.target.weight > 0.0
         if kept.all():
             return self
@@ -62,7 +62,7 @@ def size_of(target: Target, n_columns: int, loss: Loss, best: Floats) -> Size:
     n_parts = 1 if loss.is_residual(y) else loss.n_outputs
 
     def mean_square(raw: Floats) -> float:
-        with np.errstate(over="ignore"):  # infinity is refused where it matters
+        with np.errstate(over="ignore"):  # infinity is rejected where it matters
             return n_parts * _mean_of_outputs(np.square(loss.gradients(target, raw)), target)
 
     length = 1.0

@@ -13,7 +13,6 @@ from sglb.posterior import BATCH, PosteriorPlan, draw_for_chains, noise_temperat
 from sglb.target import Target
 from sglb.training_set import TrainingSet
 
-
 # Draws that a fit makes: two batches of chains and their mirror images. A variance over them has a
 # standard error of 25 %, over the 100 of `posterior` 20 %, which takes half as long again.
 N_DRAWS = 4 * BATCH

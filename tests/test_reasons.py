@@ -1,4 +1,4 @@
-"""A call that cannot answer says what to pass: every method of uncertainty, every family of loss."""
+"""A call that cannot answer says what to pass: methods of uncertainty times families of losses."""
 
 import warnings
 
@@ -22,7 +22,7 @@ class LogCosh:
         return np.tanh(raw - y)
 
 
-# Losses of numbers by what they know of y: its law after uncertainty=True, or quantiles, or nothing.
+# Losses of numbers by what they know of y: its law after uncertainty=True, quantiles, or nothing.
 LAWS = {name: {"loss": name} for name in ("squared", "poisson", "gamma", "tweedie")}
 QUANTILES = {"quantiles": {"loss": "quantile", "quantile": [0.1, 0.5, 0.9]}}
 NO_LAW = {name: {"loss": name} for name in ("quantile", "absolute", "huber", "cauchy", "welsch")}

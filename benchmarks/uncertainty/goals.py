@@ -40,4 +40,6 @@ SPLITS = {
     "california_housing": 2,
     "uci_kin40k": 1,
     "uci_tamielectric": 1,
+    "uci_keggdirected": 1,
+    "diamonds": 1,
 }

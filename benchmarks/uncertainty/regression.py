@@ -13,9 +13,12 @@ TEST = 0.1
 
 
 def load(name):
-    """Features (n_rows, n_features) and y."""
+    """Features (n_rows, n_features) and y; categories are numbers for every method."""
     table = load_table(name)
-    return table.X.to_pandas().to_numpy(dtype=np.float64), table.y.astype(np.float64)
+    frame = table.X.to_pandas()
+    for column in frame.columns[[kind.name == "category" for kind in frame.dtypes]]:
+        frame[column] = frame[column].cat.codes
+    return frame.to_numpy(dtype=np.float64), table.y.astype(np.float64)
 
 
 def is_test(name, n_rows, split):

@@ -260,7 +260,9 @@ class ChainEstimator(FittedChain):
         if model.posterior is None:
             raise ValueError(
                 "temperature='auto' needs the variance of the noise, which fit learns with"
-                " uncertainty=True; or state it: temperature=..."
+                " uncertainty=True; or state the temperature at which loss / temperature is minus a"
+                " log likelihood: temperature=(variance of the noise) for the squared loss, 1.0 for"
+                " 'poisson'"
             )
         return model.posterior.plan.temperature
 

@@ -8,6 +8,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags, compute_sample_weight
 
 from sglb import sums
+from sglb.estimators.absent import Absent
 from sglb.estimators.base import Array, ChainEstimator, Floats
 from sglb.estimators.calibrated import CalibratedClassifier
 from sglb.estimators.conformal import ConformalClassifier
@@ -231,6 +232,12 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
     def decision_function(self, X: Any) -> Floats:
         """Return raw scores, one a class; with two classes (n_rows,), above 0 for the second."""
         return self._decision(self.predict_raw(X))
+
+    predict_interval = predict_quantiles = predict_distribution = Absent(
+        "the distribution of a class is predict_proba(X); sets of guaranteed coverage are"
+        " conformalize(X_calibration, y_calibration).predict_set(X), intervals of the probabilities"
+        " posterior(X_train, y_train).interval(X)"
+    )
 
     def conformalize(self, X: Any, y: Any) -> ConformalClassifier:
         """Return sets of classes of guaranteed coverage, by calibration rows this model has not

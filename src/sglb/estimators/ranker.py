@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sglb.callbacks import Callback
+from sglb.estimators.absent import Absent
 from sglb.estimators.base import Array, ChainEstimator, Floats
 from sglb.estimators.constructor import keep
 from sglb.estimators.evaluation import EvalSets, StatedSet, list_sets
@@ -155,6 +156,15 @@ class SGLBRanker(ChainEstimator):
         target = self._read_target(y, weight).in_groups(stated.groups)
         self._choose_loss(np.empty(0)).check_target(target)
         return mean_over_queries("ndcg", target, raw)
+
+    predict_interval = predict_quantiles = predict_distribution = Absent(
+        "a score has no unit, and no distribution of y goes with it; scores of several chains"
+        " (n_chains) are in predict_raw_chains"
+    )
+    predict_uncertainty = conformalize = cross_conformalize = Absent(
+        "a ranking loss is not minus a log likelihood; scores of several chains (n_chains) are in"
+        " predict_raw_chains"
+    )
 
     def posterior(self, *arguments: Any, **options: Any) -> NoReturn:
         """Raise ValueError: a ranking loss is not minus a log likelihood."""

@@ -205,10 +205,12 @@ def reason_without_outcomes(model: Model) -> str:
     loss = model.recipe.loss
     if loss is None or loss.law is None:
         name = "of your own" if loss is None else repr(loss.name)
-        laws = ", ".join(repr(known) for known, kind in LOSSES.items() if kind.law is not None)
+        laws = [repr(known) for known, kind in LOSSES.items() if isinstance(kind.law, str)]
         return (
-            f"no distribution of y goes with the loss {name}, so that there is no interval;"
-            f" losses that have one: {laws}"
+            f"no distribution of y goes with the loss {name}, so that there is no interval: fit"
+            f" with uncertainty=True and one of loss={', '.join(laws)}, or with loss='quantile',"
+            " quantile=[0.05, 0.5, 0.95]; or call conformalize(X_calibration, y_calibration) of"
+            " this model, and predict_interval of that"
         )
     return (
         "this model does not know how y is distributed about its predictions: fit it with"

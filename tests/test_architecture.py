@@ -30,7 +30,7 @@ FLOORS = [
     {"boosting", "defaults", "folds", "settings", "uncertainty"},
     {"callbacks", "chain"},
     {"growth", "metrics", "shard"},
-    {"ranking_metrics"},
+    {"capacity", "ranking_metrics", "thresholds"},
     {"slopes"},
     {"trace", "leaves"},
     {"losses", "samplers", "structure"},
@@ -38,7 +38,7 @@ FLOORS = [
     {"training_set"},
     {"bins", "bundles", "categories", "conformal", "likelihood", "scaling", "transition"},
     {"datasets", "frame", "gains", "labels", "layouts", "noise", "tables", "target"},
-    {"elementary", "queries", "sums"},
+    {"costs", "elementary", "queries", "sums"},
     {"calibration", "diagnostics", "distributions"},
     {"_core", "columns", "errors", "files", "threads", "weights"},
 ]

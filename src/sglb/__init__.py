@@ -7,10 +7,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from sglb import costs as costs
     from sglb import integrations as integrations
     from sglb import losses as losses
     from sglb import metrics as metrics
     from sglb import plots as plots
+    from sglb import thresholds as thresholds
     from sglb.callbacks import BaseCallback as BaseCallback
     from sglb.callbacks import EarlyStopping as EarlyStopping
     from sglb.callbacks import History as History
@@ -59,7 +61,7 @@ _HOMES = {
     "sklearn_expected_failed_checks": "estimators",
 }
 
-_MODULES = ("integrations", "losses", "metrics", "plots")
+_MODULES = ("costs", "integrations", "losses", "metrics", "plots", "thresholds")
 
 __all__ = [*sorted(_HOMES), "__version__", *_MODULES]
 

@@ -3,7 +3,8 @@
 A metric turns a target y and raw scores into a number: the weighted mean over rows,
 sum w_i m(y_i, raw_i) / sum w_i, unless its name says otherwise. `raw` has shape (n,), or
 (n, n_outputs) with several outputs; classes are their indices 0., 1., ... Metrics of rankings are
-those of `ranking_metrics`, with a cut-off by name: "ndcg@10".
+those of `ranking_metrics`, with a cut-off by name: "ndcg@10". Those of `capacity` are of a table
+as one ranking: "precision@1000", or of a share of the rows, "precision@5%".
 """
 
 from collections import Counter
@@ -16,6 +17,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sglb import sums
+from sglb.capacity import AT_CAPACITY, Capacity, expected_savings
+from sglb.capacity import best_k as best_k
+from sglb.capacity import precision_at_k as precision_at_k
+from sglb.capacity import profit_at_k as profit_at_k
+from sglb.capacity import recall_at_k as recall_at_k
+from sglb.costs import cheapest, read_costs, realised_costs
 from sglb.elementary import log
 from sglb.errors import require_rows
 from sglb.frame import read_groups, read_query_weight, read_weight
@@ -27,6 +34,11 @@ Floats = NDArray[np.float64]
 
 class ScoredLoss(Protocol):
     """The methods of a loss that metrics call."""
+
+    @property
+    def proper(self) -> bool:
+        """Whether predictions of classes are probabilities."""
+        ...
 
     def losses(self, target: Target, raw: Floats) -> Floats:
         """Return the loss of each row."""
@@ -45,7 +57,7 @@ class Metric:
     """A named score of an evaluation set.
 
     `tasks` are the tasks for which it is defined; `one_prediction` says that it compares y with a
-    single prediction of each row.
+    single prediction of each row, `needs_costs` that it needs the costs of decisions.
     """
 
     name: str
@@ -53,6 +65,7 @@ class Metric:
     function: MetricFunction
     tasks: tuple[str, ...] = ("regression", "binary", "multiclass", "ranking")
     one_prediction: bool = False
+    needs_costs: bool = False
 
     def __call__(self, target: Target, raw: Floats, loss: ScoredLoss) -> float:
         """Return the value of the metric."""
@@ -128,6 +141,22 @@ def _r2(target: Target, raw: Floats, loss: ScoredLoss) -> float:
     return 1.0 - residual / spread if spread > 0.0 else float("nan")
 
 
+def _expected_cost(target: Target, raw: Floats, loss: ScoredLoss) -> float:
+    """Return the mean cost of the decisions that a model makes.
+
+    Those are the cheapest by its probabilities, or its classes where it has no probabilities.
+    """
+    decision = _class_index(raw)
+    if loss.proper:
+        decision = cheapest(target.costs, _probabilities(raw, loss))
+    return target.mean(np.take_along_axis(target.realised_costs, decision[:, None], axis=1))
+
+
+def _probabilities(raw: Floats, loss: ScoredLoss) -> Floats:
+    probability = loss.link(raw)
+    return np.stack([1.0 - probability, probability], 1) if raw.ndim == 1 else probability
+
+
 def _of_queries(
     target: Target, raw: Floats, loss: ScoredLoss | None, *, name: str, cutoff: int | None
 ) -> float:
@@ -138,6 +167,26 @@ def _ranking_metric(name: str, cutoff: int | None = None) -> Metric:
     """Return the mean over queries of a ranking metric at a cut-off."""
     full_name = name if cutoff is None else f"{name}@{cutoff}"
     return Metric(full_name, True, partial(_of_queries, name=name, cutoff=cutoff), ("ranking",))
+
+
+def _at_capacity(target: Target, raw: Floats, loss: ScoredLoss, *, name: str, k: Capacity) -> float:
+    """Return a metric of the first k rows by raw scores; profits are ranked by expected ones."""
+    score = raw if raw.ndim == 1 else raw[:, 1] - raw[:, 0]
+    if name == "profit" and len(target.costs) and loss.proper:
+        score = expected_savings(target, _probabilities(raw, loss))
+    return AT_CAPACITY[name](target, score, k)
+
+
+def _capacity_metric(spec: str, name: str, k: Capacity, task: str | None) -> Metric:
+    """Return a metric of the first k rows of a table, or of each group of it."""
+    return Metric(
+        spec,
+        True,
+        partial(_at_capacity, name=name, k=k),
+        ("regression", "binary", "ranking"),
+        one_prediction=task == "regression",
+        needs_costs=name == "profit" and task == "binary",
+    )
 
 
 _CLASSES = ("binary", "multiclass")
@@ -151,6 +200,7 @@ METRICS = {
         Metric("accuracy", True, _accuracy, _CLASSES),
         Metric("brier", False, _brier, ("binary",)),
         Metric("auc", True, _auc, ("binary",)),
+        Metric("expected_cost", False, _expected_cost, _CLASSES, needs_costs=True),
         Metric("rmse", False, _rmse, ("regression",), True),
         Metric("mae", False, _mae, ("regression",), True),
         Metric("r2", True, _r2, ("regression",), True),
@@ -179,6 +229,23 @@ def _at_cutoff(spec: str) -> tuple[str, int | None] | None:
     if not separator:
         return name, None
     return (name, int(cutoff)) if cutoff.isdecimal() and int(cutoff) > 0 else None
+
+
+def _with_capacity(spec: str, task: str | None) -> Metric | None:
+    """Return a metric such as "profit@1000" or "precision@5%", None if it is not one.
+
+    With a whole number, precision and recall of rankings are means over their queries.
+    """
+    name, _, stated = spec.partition("@")
+    of_queries = task == "ranking" and name in RANKING_METRICS and not stated.endswith("%")
+    if name not in AT_CAPACITY or not stated or of_queries:
+        return None
+    try:
+        k = float(stated[:-1]) / 100.0 if stated.endswith("%") else int(stated)
+    except ValueError:
+        return None
+    is_share = isinstance(k, float)
+    return _capacity_metric(spec, name, k, task) if k > 0 and not (is_share and k > 1) else None
 
 
 def ranking_score(
@@ -215,6 +282,8 @@ def get_metric(spec: MetricSpec, task: str | None = None) -> Metric:
     """
     if isinstance(spec, str) and spec in METRICS:
         metric = METRICS[spec]
+    elif isinstance(spec, str) and (capacity := _with_capacity(spec, task)) is not None:
+        metric = capacity
     elif isinstance(spec, str) and (known := _at_cutoff(spec)) is not None:
         metric = _ranking_metric(*known)
     elif isinstance(spec, Metric):
@@ -224,7 +293,8 @@ def get_metric(spec: MetricSpec, task: str | None = None) -> Metric:
     else:
         raise ValueError(
             f"eval_metric={spec!r} is not a metric; allowed: {', '.join(METRICS)}, "
-            "those of rankings with a cut-off, such as 'ndcg@10', or a function of (y, prediction)"
+            "those of rankings with a cut-off, such as 'ndcg@10', those of the best rows, such as"
+            " 'precision@1000', 'recall@5%' and 'profit@1000', or a function of (y, prediction)"
         )
     if task is not None and task not in metric.tasks:
         allowed = ", ".join(name for name, other in METRICS.items() if task in other.tasks)
@@ -262,3 +332,42 @@ def get_metrics(
                 " name; give each function another name"
             )
     return metrics
+
+
+def expected_cost(
+    y: ArrayLike, decision: ArrayLike, costs: ArrayLike, sample_weight: Any = None
+) -> float:
+    """Return the mean cost of decisions about rows of classes y, both labels.
+
+    costs[y, d] is the cost of decision d where the class is y, classes in sorted order; or there is
+    such a matrix for each row. The matrix says how many classes there are; labels are as many, or
+    the numbers 0, 1, ...
+    """
+    truth, chosen = np.asarray(y), np.asarray(decision)
+    if truth.ndim != 1 or chosen.shape != truth.shape:
+        raise ValueError(
+            f"y and decision must be vectors of the same length, not {truth.shape} and"
+            f" {chosen.shape}"
+        )
+    matrix = np.asarray(costs)
+    n_classes = matrix.shape[-1] if matrix.ndim else 0
+    both = np.concatenate([truth, chosen])
+    classes = np.unique(both)
+    index = np.searchsorted(classes, both)
+    if len(classes) != n_classes:
+        index = _numbered(both, n_classes)
+    known = read_costs(costs, len(truth), n_classes)
+    weight = read_weight(sample_weight, truth)
+    of_decision = realised_costs(known, index[: len(truth)].astype(np.float64))
+    paid = np.take_along_axis(of_decision, index[len(truth) :, None], axis=1)
+    return sums.mean(paid, weight)
+
+
+def _numbered(labels: NDArray[Any], n_classes: int) -> NDArray[np.intp]:
+    """Return labels that are class numbers already."""
+    if labels.dtype.kind in "biuf" and np.isin(labels, np.arange(n_classes)).all():
+        return labels.astype(np.intp)
+    raise ValueError(
+        f"costs are those of {n_classes} classes, and y and decision have the labels"
+        f" {np.unique(labels).tolist()[:10]}; number the classes 0, 1, ... as costs does"
+    )

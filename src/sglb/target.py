@@ -4,7 +4,7 @@ Nothing in it is missing: a row without a stated weight weighs 1, and a target o
 classes, which is an empty array.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, Self
 
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sglb import sums
+from sglb.costs import NO_COSTS, copy_costs, realised_costs, take_costs
 from sglb.queries import Queries
 from sglb.row_numbers import RowNumbers
 from sglb.weights import Rows, are_equal, as_weights, kernel_weight, take_weight
@@ -25,12 +26,13 @@ MOST_REPEATS = 50.0
 
 @dataclass(frozen=True)
 class Target:
-    """Values, weights and groups of rows, and the classes behind the values.
+    """Values, weights, groups and costs of rows, and the classes behind the values.
 
     Values are numbers or, with classes, indices of `classes`. Weights are multiplicities. Rows of
     one group belong together, as the documents of a query do; rows without groups are independent.
     Numbers of rows in groups are relevances. `numbers` says which rows of a larger table they are;
-    rows that are taken are a table by themselves.
+    rows that are taken are a table by themselves. Costs are those of decisions about a row, by its
+    class (`sglb.costs`).
     """
 
     values: Floats  # (n_rows,)
@@ -39,6 +41,9 @@ class Target:
     classes: NDArray[Any]  # (n_classes,) labels, none for numbers
     task: Task
     numbers: RowNumbers
+    costs: Floats = field(
+        default_factory=lambda: NO_COSTS
+    )  # (n_rows, n_classes, n_classes), or none
 
     @classmethod
     def of(
@@ -102,6 +107,7 @@ class Target:
             weight=take_weight(self.weight, rows),
             groups=self.groups[rows] if len(self.groups) else self.groups,
             numbers=RowNumbers(0, len(values)),
+            costs=take_costs(self.costs, rows),
         )
 
     def numbered(self, numbers: RowNumbers) -> "Target":
@@ -113,6 +119,15 @@ class Target:
         if not len(groups):
             return self
         return replace(self, groups=groups, task=task_of(self.n_classes, ranked=True))
+
+    def with_costs(self, costs: Floats) -> "Target":
+        """Return the rows with costs of decisions, (n_rows, n_classes, n_classes)."""
+        return replace(self, costs=costs)
+
+    @cached_property
+    def realised_costs(self) -> Floats:
+        """What each decision costs each row, (n_rows, n_classes), none without costs."""
+        return realised_costs(self.costs, self.values) if len(self.costs) else np.empty((0, 0))
 
     def copies(self, n_copies: int) -> "Target":
         """Return the rows `n_copies` times, one copy after the other, with a share of the weight.
@@ -127,6 +142,7 @@ class Target:
             weight=np.tile(self.weight / n_copies, n_copies),
             groups=_copied_groups(self.groups, n_copies),
             numbers=RowNumbers(0, len(self), n_copies),
+            costs=copy_costs(self.costs, n_copies),
         )
 
 

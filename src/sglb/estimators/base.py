@@ -14,6 +14,7 @@ from sklearn.utils import Tags
 
 from sglb import archive
 from sglb.callbacks import Callback, EvaluationSet, check_callbacks
+from sglb.costs import read_costs
 from sglb.estimators.constructor import check_names
 from sglb.estimators.drawn import draw_for_plan
 from sglb.estimators.evaluation import EvalSets, StatedSet, check_watched, list_sets
@@ -23,7 +24,7 @@ from sglb.estimators.sources import ChainSource
 from sglb.estimators.training import Scoring, Training
 from sglb.frame import read_features, read_weight
 from sglb.losses import Loss
-from sglb.metrics import MetricSpec, get_metrics
+from sglb.metrics import Metric, MetricSpec, get_metrics
 from sglb.model import Model
 from sglb.noise import chain_seed
 from sglb.posterior import AUTO_STEPS, PosteriorPlan
@@ -112,8 +113,11 @@ class ChainEstimator(FittedChain):
         check_watched(stated_sets, self.early_stopping_rounds, eval_metric)
         rows = self._read_rows(stated)
         loss, threads = self._choose_loss(rows.target.classes), n_threads(self.n_jobs)
+        if self.uncertainty:
+            reject_costs(loss)
         sets = self._read_evaluation(stated_sets, rows, loss)
         metrics = get_metrics(eval_metric, rows.target.task, loss.n_outputs)
+        check_costs(loss, rows.target, [one.target for one in sets], metrics)
         names = getattr(self, "feature_names_in_", None)
         request = Request(
             self._kind,
@@ -143,7 +147,7 @@ class ChainEstimator(FittedChain):
         weight = read_weight(stated.weight, features)
         warn_of_repeats(weight)
         target = self._read_target(stated.y, weight).in_groups(stated.groups)
-        return LabelledRows(features, target).with_weight()
+        return LabelledRows(features, _with_costs(target, stated.costs)).with_weight()
 
     def _read_target(self, y: Any, weight: Floats, training: Target | None = None) -> Target:
         """Read a target, that of training or of rows to score beside a training target."""
@@ -172,7 +176,7 @@ class ChainEstimator(FittedChain):
                     raise ValueError("X has no rows")
                 weight = read_weight(stated.weight, features, f"weight of validation_{number}")
                 target = self._read_target(stated.y, weight, rows.target)
-                target = target.in_groups(stated.groups)
+                target = _with_costs(target.in_groups(stated.groups), stated.costs)
                 loss.check_target(target)
             except ValueError as error:
                 raise ValueError(f"eval_set[{number}]: {error}") from error
@@ -221,6 +225,7 @@ class ChainEstimator(FittedChain):
                 "this model was read from a file, which does not hold a loss of your own, so that"
                 " there is no posterior; pickle keeps it"
             )
+        reject_costs(loss)
         rows, threads = self._read_known_rows(X, y, sample_weight), n_threads(self.n_jobs)
         columns = model.recipe.encode_training(rows.features, rows.target, threads)
         if temperature == "auto":
@@ -300,3 +305,39 @@ def evaluation_sets(
         EvaluationSet(f"validation_{number}", encoded.encode(rows.features, n_threads), rows.target)
         for number, rows in enumerate(sets)
     ]
+
+
+def _with_costs(target: Target, costs: Any) -> Target:
+    """Return a target with the stated costs, if there are any."""
+    if costs is None:
+        return target
+    return target.with_costs(read_costs(costs, len(target), target.n_classes))
+
+
+def check_costs(
+    loss: Loss, training: Target, sets: Sequence[Target], metrics: Sequence[Metric]
+) -> None:
+    """Reject rows without costs where a loss or a metric needs them."""
+    if loss.uses_costs and not len(training.costs):
+        raise ValueError(
+            f"loss={loss.name!r} needs the costs of decisions: fit(X, y, costs=costs), a matrix"
+            " costs[y, d] of decision d where the class is y, or one for each row"
+            " (sglb.costs.action_costs)"
+        )
+    asking = [f"loss={loss.name!r}"] if loss.uses_costs else []
+    asking += [f"eval_metric={metric.name!r}" for metric in metrics if metric.needs_costs]
+    for number, target in enumerate(sets):
+        if asking and not len(target.costs):
+            raise ValueError(
+                f"eval_set[{number}] has no costs, which {asking[0]} needs: pass eval_costs, a list"
+                " with those of each set; a matrix passed as costs is that of all sets"
+            )
+
+
+def reject_costs(loss: Loss) -> None:
+    """Reject a posterior of a loss of costs, which is no likelihood."""
+    if loss.uses_costs:
+        raise ValueError(
+            f"loss={loss.name!r} is not minus a log likelihood, so that there are no error bars and"
+            " no posterior; use loss='logistic' or 'softmax', and decide(X, costs)"
+        )

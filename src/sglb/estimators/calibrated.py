@@ -15,6 +15,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from sglb.elementary import log
+from sglb.estimators.deciding import DecisionMixin
 from sglb.estimators.fold_models import FoldModels
 from sglb.frame import read_weight
 from sglb.losses.links import SIGMOID, SOFTMAX
@@ -31,7 +32,7 @@ Floats = NDArray[np.float64]
 LEAST = 1e-300
 
 
-class CalibratedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class CalibratedClassifier(DecisionMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier of scikit-learn's kind around a fitted one, with other probabilities.
 
     Made by `model.calibrate(X, y)` and `model.cross_calibrate(X, y)`, which leave the model as it
@@ -82,6 +83,9 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         if hasattr(self.model, "feature_names_in_"):
             self.feature_names_in_ = self.model.feature_names_in_
         return self
+
+    def _read_target(self, y: Any, weight: Floats, training: Target | None = None) -> Target:
+        return self.model._read_target(y, weight, training)
 
     def decision_function(self, X: Any) -> Floats:
         """Return calibrated log odds of the second class of two, or a score for each class."""

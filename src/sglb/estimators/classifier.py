@@ -1,34 +1,40 @@
 """Classes to predict."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
+from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.utils import Tags, compute_sample_weight
 
 from sglb import sums
+from sglb.callbacks import Callback
 from sglb.estimators.absent import Absent
 from sglb.estimators.base import Array, ChainEstimator, Floats
 from sglb.estimators.calibrated import CalibratedClassifier
 from sglb.estimators.conformal import ConformalClassifier
 from sglb.estimators.constructor import keep
 from sglb.estimators.cross_conformal import CrossConformalClassifier
+from sglb.estimators.deciding import DecisionMixin, at_threshold, tune_out_of_fold
+from sglb.estimators.evaluation import EvalSets, StatedSet, list_sets, with_eval_costs
 from sglb.frame import read_labels, read_weight
 from sglb.losses import LOSSES, Loss, get_loss
+from sglb.metrics import MetricSpec
 from sglb.samplers import Sampler
+from sglb.settings import check_parameters
 from sglb.target import Target
 from sglb.uncertainty import Uncertainty, of_probabilities
 
 
-class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
+class SGLBClassifier(DecisionMixin, ClassifierMixin, ChainEstimator):  # type: ignore[misc]
     """Stochastic gradient Langevin boosting for two or more classes.
 
     Parameters
     ----------
     loss : "auto" (logistic for two classes, softmax for more), "logistic", "softmax", "sla" (the
-        0-1 loss, smoothed), "savage", an object of `sglb.losses`, or any object with
-        loss(y, raw) and gradient(y, raw).
+        0-1 loss, smoothed), "savage", "cost" (decisions by their costs, see `fit`), an object of
+        `sglb.losses`, or any object with loss(y, raw) and gradient(y, raw).
     n_estimators : steps of the chain, one tree each. "auto" is 1,000, but of up to 10,000 rows,
         without evaluation set and callbacks, at the automatic temperature and for convex losses, as
         many as are best in a cross-validation of five folds, which may take three times as long.
@@ -149,6 +155,40 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
             binary = getattr(self.loss, "n_outputs", 1) == 1
         tags.classifier_tags.multi_class = not binary
         return tags
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        costs: Any = None,
+        eval_set: EvalSets = None,
+        eval_costs: Sequence[Any] | None = None,
+        X_val: Any = None,
+        y_val: Any = None,
+        costs_val: Any = None,
+        eval_metric: MetricSpec | Sequence[MetricSpec] | None = None,
+        callbacks: Sequence[Callback] | Callback | None = None,
+        check_gradient: bool = True,
+    ) -> Self:
+        """Train a chain on X (n_rows, n_features) and y.
+
+        `costs` are for loss="cost": costs[y, d] is the cost of decision d where the class is y,
+        classes in sorted order, or there is such a matrix for each row (`sglb.costs.action_costs`).
+        Other losses do not look at them. `eval_costs` are those of each evaluation set, for the
+        loss and the metrics "expected_cost" and "profit@k"; a matrix in `costs` is that of all
+        sets. X_val, y_val, costs_val is one more set. The rest is as in `SGLBRegressor.fit`.
+        """
+        check_parameters(self.get_params(deep=False))
+        sets = list_sets(eval_set, X_val, y_val)
+        return self._train(
+            StatedSet(X, y, sample_weight, costs=costs),
+            with_eval_costs(sets, costs, eval_costs, costs_val),
+            eval_metric,
+            callbacks,
+            check_gradient=check_gradient,
+        )
 
     def _read_target(self, y: Any, weight: Floats, training: Target | None = None) -> Target:
         labels = read_labels(self, y, len(weight))
@@ -286,6 +326,34 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
         There are five, so that this takes five times as long as fit.
         """
         return CalibratedClassifier(self)._fit_out_of_fold(X, y, sample_weight)
+
+    def _check_probabilities(self) -> None:
+        loss = self._fitted().recipe.loss
+        by_loss = loss is not None and not loss.proper
+        if self.class_weight is None and not by_loss:
+            return
+        reason = (
+            f"loss={loss.name!r}" if loss and by_loss else f"class_weight={self.class_weight!r}"
+        )
+        raise ValueError(
+            f"with {reason} predict_proba has no probabilities by which costs could be expected"
+            " (loss='cost' has decided already: predict); use calibrate(X, y).decide(X, costs) with"
+            " rows that the model has not seen"
+        )
+
+    def cross_tune_threshold(
+        self, X: Any, y: Any, metric: Any = "f1", sample_weight: Any = None, *, costs: Any = None
+    ) -> FixedThresholdClassifier:
+        """Return this model with the best threshold, by its own training rows X, y.
+
+        Each row is scored by a clone that was fitted without it and the other rows of its fold.
+        There are five, so that this takes five times as long as fit. Metrics are those of
+        `tune_threshold`.
+        """
+        self._fitted()
+        return at_threshold(
+            self._twin(), tune_out_of_fold(self, (X, y, sample_weight), metric, costs)
+        )
 
     def staged_predict(self, X: Any) -> Iterator[Array]:
         """Yield the classes that the model chooses after each step."""

@@ -18,6 +18,7 @@ class StatedSet(NamedTuple):
     y: Any
     weight: Any = None
     groups: NDArray[np.int64] = NO_GROUPS  # numbers of groups, none for independent rows
+    costs: Any = None  # of decisions: a matrix, or one for each row
 
 
 def list_sets(eval_set: EvalSets, X_val: Any, y_val: Any) -> list[StatedSet]:
@@ -45,3 +46,26 @@ def check_watched(
                 f"{name}={value!r} needs an evaluation set: pass eval_set=[(X, y)], or X_val "
                 "and y_val, to fit"
             )
+
+
+def with_eval_costs(
+    sets: Sequence[StatedSet], costs: Any, eval_costs: Any, costs_val: Any
+) -> list[StatedSet]:
+    """Return evaluation sets with their costs: as stated, else the matrix of the training rows.
+
+    `costs_val` is that of the last set, X_val. Costs that differ from row to row cannot be guessed.
+    """
+    matrix = costs if costs is not None and np.ndim(costs) == 2 else None
+    n_listed = len(sets) - (costs_val is not None)
+    listed = [matrix] * n_listed
+    if eval_costs is not None:
+        listed = list(eval_costs) if isinstance(eval_costs, list | tuple) else [eval_costs]
+        if len(listed) == n_listed - 1:  # X_val, whose costs are not stated
+            listed.append(matrix)
+        if len(listed) != n_listed:
+            raise ValueError(
+                f"eval_costs has {len(listed)} entries, eval_set {n_listed}; pass a list with the"
+                " costs of each set"
+            )
+    listed += [] if costs_val is None else [costs_val]
+    return [stated._replace(costs=one) for stated, one in zip(sets, listed, strict=True)]

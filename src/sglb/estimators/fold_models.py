@@ -38,6 +38,7 @@ class FoldModels(Generic[E]):
     fold      fold of each row, (n_rows,)
     target    values and classes of the rows
     weight    stated weights of the rows
+    kept      numbers of the rows among the stated ones, `n_stated`
 
     Rows of weight zero are left out. Folds are drawn independently of the values of the rows,
     except that the rows of each class are spread evenly over them. The models get their rows in a
@@ -51,8 +52,8 @@ class FoldModels(Generic[E]):
         # Read here, so that a message names a row of the whole table.
         target = estimator._read_target(y, weight)
         estimator._choose_loss(target.classes).check_target(target)
-        self._kept = np.flatnonzero(weight > 0.0)
-        self.target, self.weight = target.take(self._kept), take_weight(weight, self._kept)
+        self.n_stated, self.kept = len(weight), np.flatnonzero(weight > 0.0)
+        self.target, self.weight = target.take(self.kept), take_weight(weight, self.kept)
         _require_enough(self.target)
         self._order, self.fold = assign_rows(self.target, draw_seed(estimator.random_state))
 
@@ -86,7 +87,7 @@ class FoldModels(Generic[E]):
         return values
 
     def _take(self, rows: Rows) -> Any:
-        return self.table.take(self._kept[rows])
+        return self.table.take(self.kept[rows])
 
 
 def assign_rows(target: Target, seed: int) -> tuple[Rows, Rows]:

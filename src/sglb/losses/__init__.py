@@ -2,6 +2,7 @@
 
 from sglb.losses.amounts import Gamma, Tweedie
 from sglb.losses.base import Loss
+from sglb.losses.cost import Cost
 from sglb.losses.counts import Poisson
 from sglb.losses.lambdarank import LambdaRank
 from sglb.losses.logistic import Logistic
@@ -26,6 +27,7 @@ __all__ = [
     "LOSSES",
     "Absolute",
     "Cauchy",
+    "Cost",
     "Gamma",
     "Huber",
     "LambdaRank",

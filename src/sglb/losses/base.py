@@ -51,6 +51,9 @@ class Loss(ABC):
                                name in `distributions`; None if there is none
         curvature_has_unit     in regression: whether y in another unit multiplies the loss as a
                                function of raw scores, which it shifts
+        proper                 of classes: whether predictions are estimates of probabilities, by
+                               which decisions can be made
+        uses_costs             whether it needs the costs of decisions about the training rows
         starts_at_zero         whether `init` is 0 for all targets and weights
         default_learning_rate  the meaning of learning_rate="auto"; None: by the size of the data
     """
@@ -67,6 +70,8 @@ class Loss(ABC):
     predicts_mean: bool = False
     law: str | None = None
     curvature_has_unit: bool = False
+    proper: bool = True
+    uses_costs: bool = False
     starts_at_zero: bool = False
     default_learning_rate: float | None = None
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from sglb.losses.amounts import Gamma, Tweedie
 from sglb.losses.base import Loss
+from sglb.losses.cost import Cost
 from sglb.losses.counts import Poisson
 from sglb.losses.lambdarank import LambdaRank
 from sglb.losses.logistic import Logistic
@@ -23,6 +24,7 @@ from sglb.losses.zero_one import Sla
 LOSSES: dict[str, type[Loss]] = {
     "absolute": Absolute,
     "cauchy": Cauchy,
+    "cost": Cost,
     "gamma": Gamma,
     "huber": Huber,
     "lambdarank": LambdaRank,

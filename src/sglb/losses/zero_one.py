@@ -37,6 +37,7 @@ class Sla(Loss):
     convex = False
     has_hessian = False
     starts_at_zero = True
+    proper = False
     default_learning_rate = 0.1  # the paper's
 
     def __post_init__(self) -> None:

@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from benchmarks.ranking.methods import variants
+from benchmarks.ranking.sets import SETS
 from benchmarks.uncertainty.results import Job
 
 
@@ -37,17 +39,13 @@ def difference(first, second):
 
 
 class Scores:
-    """Scores of test queries by ranker, in the order of the sets that all rankers have."""
+    """Scores of test queries by set and ranker."""
 
     def __init__(self, results, part="test"):
         self.results, self.part = results, part
-        self.rankers = results.names(part, 3)
-        names = results.names(part, 1)
-        self.sets = [
-            name
-            for name in names
-            if all(self.of(name, ranker) is not None for ranker in self.rankers)
-        ]
+        named = results.names(part, 3)
+        self.rankers = [variant for _, variant in variants() if variant in named]
+        self.sets = [name for name in SETS if name in results.names(part, 1)]
 
     def of(self, name, ranker, key="queries"):
         """Scores of a set's queries: means over seeds, or of the mean of several seeds' scores."""
@@ -57,20 +55,35 @@ class Scores:
                 found += row[key] if key == "queries" else [row[key]]
         return np.mean(found, axis=0) if found else None
 
-    def pooled(self, ranker, key="queries"):
-        """Scores of the queries of all sets."""
-        return np.concatenate([self.of(name, ranker, key) for name in self.sets])
+    def common(self, *rankers):
+        """The sets that all of these rankers have."""
+        return [
+            name
+            for name in self.sets
+            if all(self.of(name, ranker) is not None for ranker in rankers)
+        ]
+
+    def pooled(self, ranker, key="queries", names=None):
+        """Scores of the queries of several sets, of all that the ranker has if none are named."""
+        names = self.common(ranker) if names is None else names
+        return np.concatenate([self.of(name, ranker, key) for name in names])
+
+    def against(self, first, second):
+        """The difference of two rankers over the queries of the sets that both have."""
+        names = self.common(first, second)
+        return difference(self.pooled(first, names=names), self.pooled(second, names=names))
 
     def by_set(self, first, second):
-        """Mean over sets of the difference of two rankers' means."""
+        """Mean over the sets that both have of the difference of two rankers' means."""
         return mean(
-            float(self.of(name, first).mean() - self.of(name, second).mean()) for name in self.sets
+            float(self.of(name, first).mean() - self.of(name, second).mean())
+            for name in self.common(first, second)
         )
 
-    def best(self, library):
-        """The ranker of a library with the highest mean over all queries, chosen in hindsight."""
-        named = [ranker for ranker in self.rankers if ranker.startswith(library)]
-        return max(named, key=lambda ranker: self.pooled(ranker).mean(), default=None)
+    def best(self, library, own):
+        """The ranker of a library with the lowest mean of `own` minus it, chosen in hindsight."""
+        named = [r for r in self.rankers if r.startswith(library) and self.common(own, r)]
+        return min(named, key=lambda ranker: self.against(own, ranker).mean, default=None)
 
 
 def frozen(results, name, ranker):

@@ -1,5 +1,9 @@
 """Results -> the Markdown that is printed or put into docs/ranking.md."""
 
+from math import isnan, nan
+
+import numpy as np
+
 from benchmarks import machine
 from benchmarks.page import fill
 from benchmarks.ranking import tables
@@ -43,22 +47,27 @@ def quality(scores):
         "NDCG@10 on test queries, tuned, mean of five seeds",
         [*scores.sets, "all queries", "mean of sets"],
     )
-    counts = [len(scores.of(name, scores.rankers[0])) for name in scores.sets]
-    cells = [*map(str, counts), str(sum(counts)), str(len(counts))]
+    owner = max(scores.rankers, key=lambda ranker: len(scores.common(ranker)))
+    counts = [len(scores.of(name, owner)) for name in scores.common(owner)]
+    lines.append(f"| scored queries | {' | '.join(map(str, counts))} | {sum(counts)} | |")
     rows = {}
     for ranker in scores.rankers:
-        values = [float(scores.of(name, ranker).mean()) for name in scores.sets]
-        pooled = float(scores.pooled(ranker).mean())
+        found = [scores.of(name, ranker) for name in scores.sets]
+        values = [nan if value is None else float(value.mean()) for value in found]
+        has_all = scores.common(ranker) == scores.sets
+        pooled = float(scores.pooled(ranker).mean()) if has_all else nan
         rows[ranker] = [*values, pooled, sum(values) / len(values)]
-    best = [max(column) for column in zip(*rows.values(), strict=True)]
-    lines.append("| scored queries | " + " | ".join(cells) + " |")
+    best = np.nanmax(list(rows.values()), axis=0)
     for ranker, values in rows.items():
-        cells = [
-            f"**{value:.4f}**" if value == top else f"{value:.4f}"
-            for value, top in zip(values, best, strict=True)
-        ]
+        cells = [_marked(value, top) for value, top in zip(values, best, strict=True)]
         lines.append(f"| {ranker} | " + " | ".join(cells) + " |")
     return lines
+
+
+def _marked(value, best):
+    if isnan(value):
+        return NOTHING
+    return f"**{value:.4f}**" if value == best else f"{value:.4f}"
 
 
 def differences(scores):
@@ -68,15 +77,21 @@ def differences(scores):
     columns = ["all queries", "p", "95 % bound below", "mean of sets", *scores.sets]
     lines = heading(f"`{OWN}` minus each ranker, NDCG@10 by query, ± standard error", columns)
     for ranker in scores.rankers:
-        if ranker == OWN:
+        common = scores.common(OWN, ranker)
+        if ranker == OWN or not common:
             continue
-        found = difference(scores.pooled(OWN), scores.pooled(ranker))
+        found = scores.against(OWN, ranker)
         cells = [
             str(found),
             f"{found.p:.2g}",
             f"{found.bound:+.4f}",
             f"{scores.by_set(OWN, ranker):+.4f}",
-            *(str(difference(scores.of(n, OWN), scores.of(n, ranker))) for n in scores.sets),
+            *(
+                str(difference(scores.of(name, OWN), scores.of(name, ranker)))
+                if name in common
+                else NOTHING
+                for name in scores.sets
+            ),
         ]
         lines.append(f"| {ranker} | " + " | ".join(cells) + " |")
     return [
@@ -89,14 +104,14 @@ def differences(scores):
 
 def goals(scores):
     """What was aimed at before the test, and what came out."""
-    best = scores.best("catboost")
-    if OWN not in scores.rankers or RIVAL not in scores.rankers or best is None:
+    best = scores.best("catboost", OWN)
+    if not scores.common(OWN, RIVAL) or best is None:
         return []
     lines = heading("Goals, over all test queries", ["difference", "p", "bound below", "reached?"])
-    against = difference(scores.pooled(OWN), scores.pooled(RIVAL))
+    against = scores.against(OWN, RIVAL)
     reached = against.mean > 0.0 and against.p < LEVEL
     lines.append(_goal(f"above `{RIVAL}`, p < {LEVEL}", against, reached))
-    against = difference(scores.pooled(OWN), scores.pooled(best))
+    against = scores.against(OWN, best)
     text = f"not below CatBoost's best, `{best}` in hindsight, by more than {MARGIN}"
     lines.append(_goal(text, against, against.bound > -MARGIN))
     lines.append(_goal(f"above `{best}`", against, against.mean > 0.0))

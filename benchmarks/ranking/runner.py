@@ -1,7 +1,7 @@
 """Rankings of sglb beside those of other libraries.
 
     python -m benchmarks.ranking                               # everything that is not done yet
-    python -m benchmarks.ranking --parts tune,test --sets mq2008 --methods sglb,lightgbm
+    python -m benchmarks.ranking --parts tune,test --sets mq2008 --rankers "sglb,catboost Yeti"
     python -m benchmarks.ranking --read build/*.jsonl --write  # runs nothing
 
 Results are kept in build/ranking.jsonl, and what is there is not computed again: once tuned, a
@@ -39,21 +39,28 @@ def parse(arguments):
     add = parser.add_argument
     add("--parts", default=",".join(PARTS), help="comma-separated (%(default)s)")
     add("--sets", default=",".join(SETS), help="comma-separated (%(default)s)")
-    add("--methods", default=",".join(METHODS), help="libraries, comma-separated (%(default)s)")
+    add("--rankers", default=",".join(METHODS), help="how their names begin (%(default)s)")
     add("--results", type=Path, default=machine.REPOSITORY / "build" / "ranking.jsonl")
     add("--read", type=Path, nargs="+", metavar="FILE", help="report these, run nothing")
     add("--write", action="store_true", help="put the report into docs/ranking.md")
     options = parser.parse_args(arguments)
-    for name, allowed in (("parts", PARTS), ("sets", SETS), ("methods", METHODS)):
+    for name, allowed in (("parts", PARTS), ("sets", SETS)):
         setattr(options, name, getattr(options, name).split(","))
         for value in getattr(options, name):
             if value not in allowed:
                 parser.error(f"{value!r} is not one of {', '.join(allowed)}")
+    options.rankers = options.rankers.split(",")
+    names = [variant for _, variant in variants()]
+    for begin in options.rankers:
+        if not any(name.startswith(begin) for name in names):
+            parser.error(f"no ranker begins with {begin!r}; there are {', '.join(names)}")
     return options
 
 
 def rankers(options):
-    return [variant for _, variant in variants(n for n in options.methods if installed(n))]
+    """Names of the chosen rankers whose libraries are installed."""
+    names = [variant for _, variant in variants(n for n in METHODS if installed(n))]
+    return [name for name in names if name.startswith(tuple(options.rankers))]
 
 
 def tune_work(options, results):

@@ -32,12 +32,12 @@ def defaults(results):
         "NDCG@10 on test queries without any setting",
         [*scores.sets, "all queries", "sglb minus this"],
     )
-    own = scores.pooled(scores.rankers[0])
     for ranker in scores.rankers:
-        values = [scores.of(name, ranker).mean() for name in scores.sets]
-        cells = [f"{value:.4f}" for value in (*values, scores.pooled(ranker).mean())]
+        found = [scores.of(name, ranker) for name in scores.sets]
+        found.append(scores.pooled(ranker) if scores.common(ranker) == scores.sets else None)
+        cells = [NOTHING if value is None else f"{value.mean():.4f}" for value in found]
         is_own = ranker == scores.rankers[0]
-        cells.append(NOTHING if is_own else str(difference(own, scores.pooled(ranker))))
+        cells.append(NOTHING if is_own else str(scores.against(scores.rankers[0], ranker)))
         lines.append(f"| {ranker} | " + " | ".join(cells) + " |")
     trees = []
     for name in scores.sets:

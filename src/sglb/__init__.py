@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from sglb import losses as losses
     from sglb import metrics as metrics
     from sglb import plots as plots
+    from sglb import schedules as schedules
     from sglb.callbacks import BaseCallback as BaseCallback
     from sglb.callbacks import EarlyStopping as EarlyStopping
     from sglb.callbacks import History as History
@@ -59,7 +60,7 @@ _HOMES = {
     "sklearn_expected_failed_checks": "estimators",
 }
 
-_MODULES = ("integrations", "losses", "metrics", "plots")
+_MODULES = ("integrations", "losses", "metrics", "plots", "schedules")
 
 __all__ = [*sorted(_HOMES), "__version__", *_MODULES]
 

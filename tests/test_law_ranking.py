@@ -31,6 +31,7 @@ from law import (
     splits,
     z_of_mean,
 )
+from sglb.leaves import LeafRule
 from sglb.losses import LOSSES, LambdaRank, OwnMetric, QuerySquared, Sla, StochasticRank, get_loss
 from sglb.samplers import Langevin
 from sglb.target import Target
@@ -125,6 +126,19 @@ def test_the_limit_of_small_learning_rates_is_the_gibbs_law():
     errors = [np.abs(law.covariance - law.gibbs).max() for law in laws]
     assert errors[0] / errors[1] == pytest.approx(2.0, abs=0.01)
     assert errors[1] < 1e-2
+
+
+@every_weight
+def test_newton_leaves_of_query_squared_are_gradient_leaves_because_the_curvature_is_one(weight):
+    states = []
+    for method in ("gradient", "newton"):
+        callback, rule = Record(), RandomStructure(STRUCTURES)
+        sampler, leaves = Langevin(EPS, TEMPERATURE, GAMMA), LeafRule(method)
+        run_chain(
+            copies(weight), QuerySquared(), sampler, rule, callback, 50, leaves=leaves, seed=9
+        )
+        states.append(callback.raw)
+    np.testing.assert_allclose(states[0], states[1], rtol=1e-9, atol=1e-9)
 
 
 # --- which losses follow a fixed function ---

@@ -356,7 +356,7 @@ def test_the_signature_shows_every_parameter_with_its_default():
 def test_the_page_about_rankings_runs():
     page = (Path(__file__).parent.parent / "docs" / "ranking.md").read_text()
     blocks = re.findall(r"```python\n(.*?)```", page, flags=re.S)
-    assert len(blocks) == 3
+    assert len(blocks) == 4
     names = {}
     with sklearn.config_context():  # a block changes the configuration
         for block in blocks:

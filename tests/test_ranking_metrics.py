@@ -4,7 +4,12 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from sklearn.metrics import dcg_score, ndcg_score
+from sklearn.metrics import (
+    average_precision_score,
+    dcg_score,
+    label_ranking_average_precision_score,
+    ndcg_score,
+)
 
 from sglb import metrics
 from sglb.losses import QuerySquared
@@ -40,6 +45,25 @@ BY_HAND = {
 @pytest.mark.parametrize(("metric", "value"), BY_HAND.items())
 def test_a_query_by_hand(metric, value):
     assert ranking_score(metric, [1, 2, 0], [0.1, 9.0, 0.5], [4, 4, 4]) == pytest.approx(value)
+
+
+# A query with a tie: relevances 0, {1, 0}, 2 by falling score, t = 1/4 and 3/4. The orders 0 1 0 2
+# and 0 0 1 2 are equally likely.
+TIES_BY_HAND = {
+    "dcg": (1.0 / LOG3 + 1.0 / 2.0) / 2.0 + 3.0 / np.log2(5.0),
+    "precision@2": 1 / 4,
+    "recall@3": 1 / 2,
+    "map": ((1 / 2 + 2 / 4) / 2 + (1 / 3 + 2 / 4) / 2) / 2,
+    "mrr": (1 / 2 + 1 / 3) / 2,
+    "err": ((1 / 4) / 2 + (1 / 4) / 3) / 2 + 3 / 4 * 3 / 4 / 4,
+    "pfound": 1 / 4 * (0.85 + 0.85**2) / 2 + 3 / 4 * 3 / 4 * 0.85**3,
+}
+
+
+@pytest.mark.parametrize(("metric", "value"), TIES_BY_HAND.items())
+def test_a_query_with_ties_by_hand(metric, value):
+    score, group = [1.0, 5.0, 3.0, 3.0], [7, 7, 7, 7]
+    assert ranking_score(metric, [2, 0, 1, 0], score, group) == pytest.approx(value)
 
 
 def in_order(name, y, cutoff, largest):
@@ -89,6 +113,18 @@ def test_dcg_and_ndcg_agree_with_scikit_learn(cutoff):
             rows = groups == query
             wanted = oracle([2.0 ** y[rows] - 1.0], [score[rows]], k=cutoff, ignore_ties=False)
             assert result[query] == pytest.approx(wanted)
+
+
+def test_map_agrees_with_scikit_learn():
+    rng = np.random.default_rng(4)
+    y, groups = rng.integers(0, 2, 200).astype(float), rng.integers(0, 12, 200)
+    score = rng.permutation(200).astype(float)  # without ties, which scikit-learn takes together
+    found = by_query("map", Target.of(y, groups=groups), score)
+    for query in range(12):
+        rows = groups == query
+        wanted = label_ranking_average_precision_score([y[rows]], [score[rows]])
+        assert found[query] == pytest.approx(wanted)
+        assert found[query] == pytest.approx(average_precision_score(y[rows], score[rows]))
 
 
 @every_metric

@@ -17,7 +17,7 @@ namespace sglb {
 enum class Role : uint32_t {
     structure = 0,    // gradient noise that chooses the structure, by row
     leaf = 1,         // gradient noise of a leaf, by leaf
-    subsample = 2,    // rows kept in a gradient estimate, by row
+    subsample = 2,    // rows kept in a gradient estimate, by row; queries by their first row
     rows = 3,         // rows of a structure search, by stretch of rows
     score = 4,        // noise on split scores, by candidate
     permutation = 5,  // orders of rows

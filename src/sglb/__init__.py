@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from sglb import losses as losses
     from sglb import metrics as metrics
     from sglb import plots as plots
+    from sglb import schedules as schedules
     from sglb import thresholds as thresholds
     from sglb.callbacks import BaseCallback as BaseCallback
     from sglb.callbacks import EarlyStopping as EarlyStopping
@@ -61,7 +62,7 @@ _HOMES = {
     "sklearn_expected_failed_checks": "estimators",
 }
 
-_MODULES = ("costs", "integrations", "losses", "metrics", "plots", "thresholds")
+_MODULES = ("costs", "integrations", "losses", "metrics", "plots", "schedules", "thresholds")
 
 __all__ = [*sorted(_HOMES), "__version__", *_MODULES]
 

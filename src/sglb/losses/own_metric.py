@@ -20,6 +20,8 @@ from sglb.target import Target
 # drawn. Each costs up to n² values of the metric in a query of n rows.
 SAMPLES = 8
 FIXED = _core.Draws(0, 0)
+# Calls of the metric in a step, of a microsecond or more each, that nobody waits for.
+MOST_CALLS = 1e8
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,17 @@ class OwnMetric(RankingLoss):
     def parameters(self) -> dict[str, Any]:
         """Return nothing, because a user's metric is not stored."""
         return {}
+
+    def check_target(self, target: Target) -> None:
+        """Reject relevances outside of the domain, and queries too long for a metric in Python."""
+        super().check_target(target)
+        sizes = target.queries.sizes.astype(np.float64)
+        if sums.total(sizes, sizes) > MOST_CALLS:
+            raise ValueError(
+                f"loss '{self.name}' would call the metric up to {sums.total(sizes, sizes):,.0f}"
+                f" times a step, n² for each query of n rows; the longest has {sizes.max():,.0f}."
+                " Use losses.StochasticRank, whose metrics are native, or shorter queries"
+            )
 
     def adapt(self, target: Target) -> Self:
         """Return the loss with the mean curvature of the target as its unit."""

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sglb import sums
 from sglb.queries import Queries
-from sglb.weights import Rows, are_equal, as_weights, kernel_weight, take_weight
+from sglb.weights import RowSelection, are_equal, as_weights, kernel_weight, take_weight
 
 Floats = NDArray[np.float64]
 Task = Literal["regression", "binary", "multiclass", "ranking"]
@@ -89,7 +89,7 @@ class Target:
         """Return the weighted mean of values (n_rows,), exact but for one rounding."""
         return sums.mean(values, self.weight)
 
-    def take(self, rows: Rows) -> "Target":
+    def take(self, rows: RowSelection) -> "Target":
         """Return some of the rows."""
         return replace(
             self,

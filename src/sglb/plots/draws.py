@@ -31,7 +31,7 @@ MOST_NAMED = 8
 ROWS, OUTERMOST = 500, 0.01
 
 
-class Draws(Protocol):
+class PosteriorDraws(Protocol):
     """Anything with draws, such as `model.posterior(X, y)`."""
 
     def predict(self, X: Any) -> Floats:
@@ -132,7 +132,7 @@ def rank_plot(
 
 
 def partial_dependence_posterior(
-    posterior: Draws,
+    posterior: PosteriorDraws,
     X: Any,
     feature: Any,
     *,

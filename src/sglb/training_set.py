@@ -67,7 +67,7 @@ class TrainingSet:
             feature = int(np.argmax(too_large))
             raise ValueError(f"feature {feature} has a code above {n_codes[feature] - 1}")
         if n_rows % n_copies:
-            raise ValueError(f"{n_rows} rows are not {n_copies} copies of anything")
+            raise ValueError(f"{n_rows} rows are not {n_copies} copies of the same rows")
         has_missing = code_columns.min(axis=1, initial=1) == 0
         kinds = np.where(has_missing, SplitKind.NUMBERS_OR_MISSING, SplitKind.NUMBERS).astype(
             np.uint8

@@ -116,7 +116,7 @@ def _of_short_chains(posterior: ChainPosterior, cost_factor: float) -> Posterior
         draws = draws[:, : n_draws // 2]
     if draws.shape[1] < diagnostics.LEAST_DRAWS:
         least = diagnostics.LEAST_DRAWS * n_draws // draws.shape[1]
-        raise ValueError(f"{n_draws} draws tell nothing about themselves; use {least} or more")
+        raise ValueError(f"{n_draws} draws are too few for a summary; use {least} or more")
     halfway, knowledge = (float(stage.var(axis=2).mean()) for stage in stages)
     change = knowledge / halfway - 1.0 if halfway > 0.0 else 0.0
     rhat = diagnostics.rhat(draws)

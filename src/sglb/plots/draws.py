@@ -269,7 +269,7 @@ def _chosen(predictions: Floats, output: int | None) -> Floats:
     if draws.ndim == 3:
         if output is None:
             if draws.shape[2] != 2:
-                raise ValueError(f"output is needed: the number of one of {draws.shape[2]} classes")
+                raise ValueError(f"state output, the index of one of {draws.shape[2]} classes")
             output = 1
         if not 0 <= output < draws.shape[2]:
             raise ValueError(f"output={output} is not one of 0..{draws.shape[2] - 1}")

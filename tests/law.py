@@ -252,18 +252,7 @@ def discrete_law(grid, slope, eps, rho, noise):
     return np.linalg.solve(system, right)
 
 
-# The generator, from its definition.
-
-
-def philox(counter, key):
-    """Philox4x32-10 (Salmon et al., 2011) in plain integers: four words from counter and key."""
-    c, k = [int(x) for x in counter], [int(x) for x in key]
-    for _ in range(10):
-        product = [0xD2511F53 * c[0], 0xCD9E8D57 * c[2]]
-        high, low = [p >> 32 for p in product], [p & 0xFFFFFFFF for p in product]
-        c = [high[1] ^ c[1] ^ k[0], low[1], high[0] ^ c[3] ^ k[1], low[0]]
-        k = [(k[0] + 0x9E3779B9) & 0xFFFFFFFF, (k[1] + 0xBB67AE85) & 0xFFFFFFFF]
-    return c
+# The generator of the library.
 
 
 def words(seed, step, role, output, first, n):

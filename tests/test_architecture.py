@@ -388,6 +388,19 @@ def test_functions_are_short_and_have_few_parameters():
     assert many == USERS_OPTIONS
 
 
+# A loss and the distribution that it is minus the log likelihood of.
+SAME_NAME = {"Gamma", "Poisson", "Tweedie"}
+
+
+def test_no_two_classes_have_the_same_name():
+    homes = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes.setdefault(node.name, []).append(path.name)
+    assert {name for name, files in homes.items() if len(files) > 1} == SAME_NAME
+
+
 # Pronouns and participles, which name nothing (CONTRIBUTING, Vocabulary).
 NO_NAMES = {"found", "given", "it", "one", "own", "place", "some", "them", "there", "told", "what"}
 

@@ -13,7 +13,7 @@ from sglb import _core
 from sglb.bins import Bins
 from sglb.target import Target
 from sglb.totals import Totals
-from sglb.training_set import Kind, TrainingSet
+from sglb.training_set import SplitKind, TrainingSet
 
 TYPES = [np.float32, np.float64, np.bool_] + [
     np.dtype(f"{sign}int{bits}").type for sign in ("", "u") for bits in (8, 16, 32, 64)
@@ -214,7 +214,7 @@ def test_rows_of_codes_do_not_depend_on_threads(n_rows):
 def test_a_training_set_knows_missing_values_and_weights():
     columns = np.array([[0, 1, 2], [1, 1, 2]], dtype=np.uint8)
     training_set = TrainingSet.build(columns, np.array([3, 3]), Target.of(np.zeros(3)))
-    assert training_set.kinds.tolist() == [Kind.NUMBERS_OR_MISSING, Kind.NUMBERS]
+    assert training_set.kinds.tolist() == [SplitKind.NUMBERS_OR_MISSING, SplitKind.NUMBERS]
     assert (training_set.n_rows, training_set.n_features) == (3, 2)
     assert Totals.of([training_set]) == Totals(3, weight=3.0, total_weight=3.0)
     weighted = TrainingSet.build(

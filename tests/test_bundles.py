@@ -11,7 +11,7 @@ from sglb.bundles import Bundles
 from sglb.samplers import Move
 from sglb.structure import GreedySearch
 from sglb.target import Target
-from sglb.training_set import Kind, TrainingSet
+from sglb.training_set import SplitKind, TrainingSet
 
 
 def one_hot(rng, n_rows, n_columns, *, none=0.3):
@@ -90,7 +90,7 @@ def test_the_search_finds_what_it_finds_without_bundles(rng, n_outputs, structur
     gradient = rng.normal(size=(n_outputs, n_rows))
     bundled = TrainingSet.build(columns, n_codes, Target.of(np.zeros(n_rows), weight))
     assert bundled.bundles is not None
-    assert (bundled.kinds == Kind.BUNDLE).sum() == len(bundled.bundles.groups)
+    assert (bundled.kinds == SplitKind.BUNDLE).sum() == len(bundled.bundles.groups)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bundles, "LEAST_MEMBERS", 1000)
         plain = TrainingSet.build(columns, n_codes, Target.of(np.zeros(n_rows), weight))

@@ -116,7 +116,7 @@ def test_chains_wait_for_the_first_where_it_may_end_them():
     thread.start()
     time.sleep(0.05)
     assert not answers
-    pace.reach(2)
+    pace.advance_to(2)
     thread.join(10)
     assert answers == [True]
     pace.end_at(2)

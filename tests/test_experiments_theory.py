@@ -11,7 +11,7 @@ from sglb.experiments import small_chains, theory, theory_page
 from sglb.losses import Squared
 from sglb.samplers import Langevin
 
-SMALL = theory.Size(0.05, seed=1)
+SMALL = theory.StudySize(0.05, seed=1)
 
 
 def test_the_exact_covariance_of_one_structure_is_the_autoregressions():
@@ -70,7 +70,7 @@ def test_chains_have_the_covariance_of_the_formula():
 
 def test_the_excess_loss_is_that_of_gibbs_and_below_what_plain_boosting_keeps():
     # Sixteen independent chains, five standard errors: a chance of 2e-4 for each of six betas.
-    result = theory.concentration(theory.Size(0.15, seed=1))
+    result = theory.concentration(theory.StudySize(0.15, seed=1))
     assert (np.diff(result.measured[1:]) < 0).all()
     assert (np.abs(result.measured - result.gibbs) < 5 * result.error).all()
     assert (result.error < 0.2 * result.gibbs).all()
@@ -88,7 +88,7 @@ def test_structures_of_a_slow_chain_tell_the_preconditioner():
 
 
 def test_both_wells_are_visited_by_their_weights():
-    result = theory.modes(theory.Size(0.1, seed=2))
+    result = theory.modes(theory.StudySize(0.1, seed=2))
     assert 0.05 < result.gibbs_mass < 0.2
     assert abs(result.mass - result.gibbs_mass) < 5 * result.mass_error
     assert result.mass_error < 0.02

@@ -228,7 +228,9 @@ def test_what_has_no_posterior_says_why(make, options, error, message):
 
 
 def test_objects_of_nobody_are_rejected():
-    with pytest.raises(TypeError, match="no posterior of dict: known are models of catboost"):
+    with pytest.raises(
+        TypeError, match="posterior_of does not support dict; supported are models of"
+    ):
         sglb.posterior_of({}, *TWO)
 
 

@@ -80,7 +80,7 @@ def test_draws_that_are_equal_everywhere_are_no_cause():
 
 
 def test_too_few_draws_are_rejected():
-    with pytest.raises(ValueError, match="6 draws tell nothing about themselves; use 8 or more"):
+    with pytest.raises(ValueError, match="6 draws are too few for a summary; use 8 or more"):
         summarise(short(independent(6), "laplace"), 1.0)
 
 

@@ -264,7 +264,7 @@ def test_several_chains_and_subsamples():
     ("change", "message"),
     [
         ({"group": None}, "a ranking needs to know which rows are ranked together"),
-        ({"group": GROUP, "qid": GROUP}, "two names of the same"),
+        ({"group": GROUP, "qid": GROUP}, "the same thing under two names"),
         ({"group": GROUP[:-1]}, "group has 1199 values.*X has 1200 rows"),
         ({"group": np.where(GROUP == 3, np.nan, GROUP)}, "group must have an id in every row; row"),
         ({"y": np.where(np.arange(1200) == 5, np.nan, Y)}, "y must be finite; row 5 is nan"),
@@ -297,9 +297,7 @@ def test_what_cannot_be_fitted_is_rejected_before_any_work(change, message):
 
 
 def test_losses_belong_to_their_estimators():
-    with pytest.raises(
-        ValueError, match="'squared' is not a loss of rankings; known are lambdarank"
-    ):
+    with pytest.raises(ValueError, match="'squared' is not a ranking loss; known: lambdarank"):
         SGLBRanker(**FAST, loss="squared").fit(X, Y, GROUP)
     with pytest.raises(ValueError, match="loss='xendcg' is for rankings; use SGLBRanker"):
         SGLBRegressor(**FAST, loss="xendcg").fit(X, Y)

@@ -192,7 +192,7 @@ def test_metrics_are_found_by_name_for_rankings_alone():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("auc", [1], [1], [1]), "'auc' is not a metric of rankings; known are ndcg, dcg"),
+        (("auc", [1], [1], [1]), "'auc' is not a ranking metric; known: ndcg, dcg"),
         (("ndcg", [1, -1], [1, 2], [1, 1]), "y must be a relevance >= 0; row 1 is -1"),
         (("ndcg", [1, 0], [1, np.nan], [1, 1]), "score must be a number; row 1 is nan"),
         (("ndcg", [1, 0], [1], [1, 1]), r"y and score must be vectors, not \(2,\) and \(1,\)"),

@@ -1,5 +1,6 @@
 """A comparison -> the Markdown that is printed or put into docs/quality.md."""
 
+from collections import Counter
 from statistics import fmean, median
 
 from benchmarks.page import fill
@@ -94,13 +95,17 @@ def _rest(comparison):
         if not cell.failed
     }
     results = [result for cell in cells.values() for result in cell.results]
-    busy = [f"{library} on {table}" for (library, table), cell in cells.items() if not cell.quiet]
+    busy = Counter(library for (library, _), cell in cells.items() if not cell.quiet)
     n_busy = sum(result.get("others", 0.0) > QUIET for result in results)
     if not n_busy:
         return []
     message = f"- {n_busy} of {len(results)} fits ran beside other work: their times are not used"
     if busy:
-        message += f" if another split has one; **do not trust the times of {', '.join(busy)}**"
+        counts = ", ".join(f"{library} {n}" for library, n in busy.items())
+        message += (
+            f" if another split has one. **Do not rely on the times of {sum(busy.values())} of"
+            f" {len(cells)} pairs of a library and a table, which have no other ({counts})**"
+        )
     return [message]
 
 

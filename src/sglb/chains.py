@@ -30,7 +30,7 @@ class Pace:
         self._end: float = math.inf
         self._cancelled = False
 
-    def reach(self, step: float) -> None:
+    def advance_to(self, step: float) -> None:
         """Let the chains take steps up to this one; raise Cancelled if one of them has failed."""
         with self._changed:
             self._check()
@@ -81,14 +81,14 @@ class Lead(BaseCallback):
         stop = look_on(self.callbacks, info)
         if stop is not None:
             self.pace.end_at(info.step)
-        self.pace.reach(info.step)
+        self.pace.advance_to(info.step)
         return stop
 
     def finish(self, info: StepInfo) -> None:
         """Let the other chains go on alone."""
         for callback in self.callbacks:
             callback.finish(info)
-        self.pace.reach(math.inf)
+        self.pace.advance_to(math.inf)
 
 
 class Follow(BaseCallback):

@@ -102,8 +102,8 @@ class LeafRule:
         if loss.n_outputs > 1:
             raise ValueError(
                 f"leaf_steps={self.steps} needs a loss of one output, {loss.name!r} has"
-                f" {loss.n_outputs}: what is best for one output depends on the others, and steps"
-                " of each for itself miss it"
+                f" {loss.n_outputs}: the best values of the outputs depend on one another, and"
+                " separate steps would miss them"
             )
         if subsample < 1.0:
             raise ValueError(

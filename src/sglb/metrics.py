@@ -268,7 +268,7 @@ def ranking_score(
     known = _at_cutoff(metric)
     if known is None:
         raise ValueError(
-            f"{metric!r} is not a metric of rankings; known are {', '.join(RANKING_METRICS)}, each"
+            f"{metric!r} is not a ranking metric; known: {', '.join(RANKING_METRICS)}, each"
             " with a cut-off, such as 'ndcg@10', or without"
         )
     name, cutoff = known

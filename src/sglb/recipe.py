@@ -87,7 +87,7 @@ class Recipe:
         """
         settings, loss = self.settings, self.loss
         if loss is None:
-            raise ValueError("a loss of the user's own is not stored with a recipe; set it first")
+            raise ValueError("a user-defined loss is not stored in a recipe; set it first")
         trace = self.start_trace() if trace is None else trace
         newton = settings.leaves.method == "newton"
         rule = GreedySearch(

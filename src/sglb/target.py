@@ -15,7 +15,7 @@ from sglb import sums
 from sglb.costs import NO_COSTS, copy_costs, realised_costs, take_costs
 from sglb.queries import Queries
 from sglb.row_numbers import RowNumbers
-from sglb.weights import Rows, are_equal, as_weights, kernel_weight, take_weight
+from sglb.weights import RowSelection, are_equal, as_weights, kernel_weight, take_weight
 
 Floats = NDArray[np.float64]
 Task = Literal["regression", "binary", "multiclass", "ranking"]
@@ -98,7 +98,7 @@ class Target:
         """Return the weighted mean of values (n_rows,), exact but for one rounding."""
         return sums.mean(values, self.weight)
 
-    def take(self, rows: Rows) -> "Target":
+    def take(self, rows: RowSelection) -> "Target":
         """Return some of the rows."""
         values = self.values[rows]
         return replace(

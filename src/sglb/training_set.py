@@ -15,7 +15,7 @@ from sglb.bundles import Bundles
 from sglb.target import Target
 
 
-class Kind(IntEnum):
+class SplitKind(IntEnum):
     """Which splits a column has: code <= b; that, or missing values on the right; code == b; the
     same for b > 0, one of the bundled features.
     """
@@ -37,7 +37,7 @@ class TrainingSet:
     code_columns: NDArray[np.uint8]  # (n_features, n_rows)
     code_rows: NDArray[np.uint8]  # (n_rows, stride), columns of the search
     n_codes: NDArray[np.int32]  # of these columns
-    kinds: NDArray[np.uint8]  # how their codes may be split: see Kind
+    kinds: NDArray[np.uint8]  # how their codes may be split: see SplitKind
     target: Target  # of n_rows rows
     n_copies: int = 1
     bundles: Bundles | None = None  # how columns of the search are features, if they are not
@@ -67,19 +67,21 @@ class TrainingSet:
             feature = int(np.argmax(too_large))
             raise ValueError(f"feature {feature} has a code above {n_codes[feature] - 1}")
         if n_rows % n_copies:
-            raise ValueError(f"{n_rows} rows are not {n_copies} copies of anything")
+            raise ValueError(f"{n_rows} rows are not {n_copies} copies of the same rows")
         has_missing = code_columns.min(axis=1, initial=1) == 0
-        kinds = np.where(has_missing, Kind.NUMBERS_OR_MISSING, Kind.NUMBERS).astype(np.uint8)
+        kinds = np.where(has_missing, SplitKind.NUMBERS_OR_MISSING, SplitKind.NUMBERS).astype(
+            np.uint8
+        )
         if is_level is not None:
-            kinds[is_level] = Kind.LEVELS
-        two_values = (n_codes == 3) & (kinds == Kind.NUMBERS)
+            kinds[is_level] = SplitKind.LEVELS
+        two_values = (n_codes == 3) & (kinds == SplitKind.NUMBERS)
         bundles = Bundles.find(code_columns, np.flatnonzero(two_values))
         columns = code_columns
         if bundles is not None:
             columns = bundles.columns(code_columns)
             n_codes = np.concatenate([n_codes[bundles.alone], bundles.n_codes])
             kinds = np.pad(
-                kinds[bundles.alone], (0, len(bundles.groups)), constant_values=Kind.BUNDLE
+                kinds[bundles.alone], (0, len(bundles.groups)), constant_values=SplitKind.BUNDLE
             )
         code_rows = np.empty((n_rows, -(-len(columns) // 8) * 8), dtype=np.uint8)
         _core.to_rows(columns, code_rows, n_threads)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sglb.errors import require_rows
 
 Floats = NDArray[np.float64]
-Rows = slice | NDArray[np.intp] | NDArray[np.bool_]
+RowSelection = slice | NDArray[np.intp] | NDArray[np.bool_]
 
 
 def equal_weights(n_rows: int) -> Floats:
@@ -49,7 +49,7 @@ def kernel_weight(weight: Floats) -> Floats | None:
     return None if are_equal(weight) else weight
 
 
-def take_weight(weight: Floats, rows: Rows) -> Floats:
+def take_weight(weight: Floats, rows: RowSelection) -> Floats:
     """Return the weights of some rows; those of equal weights are equal weights."""
     if not are_equal(weight):
         return weight[rows]

@@ -208,10 +208,10 @@ class LostSampler:
     """Stands for a sampler of the user's own, which a model file does not hold."""
 
     def move(self, step: int) -> Move:
-        """Reject to go on: nobody knows how."""
+        """Raise: a sampler that is not stored cannot take steps."""
         raise ValueError(
-            "the sampler of this model was an object of your own, which a model file does not"
-            " hold: it can predict, but not go on training"
+            "the sampler of this model was a user-defined object, which a model file does not"
+            " contain: the model can predict, but not continue training"
         )
 
 

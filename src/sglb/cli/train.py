@@ -76,22 +76,22 @@ class TrainOptions:
 
 
 @dataclass(frozen=True)
-class LabelledRows:
+class TrainingTable:
     """Features, label and weight of rows."""
 
     X: ArrowTable
     y: NDArray[Any]
     weight: NDArray[np.float64] | None
 
-    def take(self, rows: NDArray[np.intp]) -> "LabelledRows":
+    def take(self, rows: NDArray[np.intp]) -> "TrainingTable":
         """Return the selected rows."""
         weight = None if self.weight is None else self.weight[rows]
-        return LabelledRows(self.X.take(rows), self.y[rows], weight)
+        return TrainingTable(self.X.take(rows), self.y[rows], weight)
 
 
 def read_training(
     file: TableFile, options: TrainOptions
-) -> tuple[LabelledRows, ArrowTable, dict[str, list[str]]]:
+) -> tuple[TrainingTable, ArrowTable, dict[str, list[str]]]:
     """Read the training rows; return them, the whole table and the parts of its dates."""
     table = file.read_names(options.categorical, dates=options.dates)
     y, weight = _read_target(file, table, options)
@@ -109,10 +109,10 @@ def read_training(
             raise TableError(f"no feature column {name!r} to treat as categorical")
     if not features.num_columns:
         raise TableError(f"{file.name}: no feature columns are left")
-    return LabelledRows(features, y, weight), table, parts
+    return TrainingTable(features, y, weight), table, parts
 
 
-def read_alike(file: TableFile, options: TrainOptions, like: ArrowTable) -> LabelledRows:
+def read_alike(file: TableFile, options: TrainOptions, like: ArrowTable) -> TrainingTable:
     """Read other rows with the columns, text and parts of dates of `like`."""
     names = like.column_names
     table = file.read(text_columns(like), dates=bool(sources_of(names, file.header)))
@@ -121,7 +121,7 @@ def read_alike(file: TableFile, options: TrainOptions, like: ArrowTable) -> Labe
     check_numbers(
         file, features, [name for name in names if name not in _categorical(options, like)]
     )
-    return LabelledRows(features, y, weight)
+    return TrainingTable(features, y, weight)
 
 
 def _read_target(
@@ -178,8 +178,8 @@ def _reject_mixed_target(y: NDArray[Any]) -> None:
 
 
 def split(
-    rows: LabelledRows, fraction: float, task: str, seed: int
-) -> tuple[LabelledRows, LabelledRows]:
+    rows: TrainingTable, fraction: float, task: str, seed: int
+) -> tuple[TrainingTable, TrainingTable]:
     """Split off a share of the rows for evaluation, the same of each class."""
     if not 0.0 < fraction < 1.0:
         raise ValueError(f"--valid-fraction must lie between 0 and 1, got {fraction}")
@@ -284,7 +284,7 @@ def train(
 
 
 def fit(
-    model: Any, rows: LabelledRows, held_out: LabelledRows | None, metrics: Sequence[str]
+    model: Any, rows: TrainingTable, held_out: TrainingTable | None, metrics: Sequence[str]
 ) -> Any:
     """Fit an estimator to rows and evaluate it on held-out rows."""
     if held_out is None:

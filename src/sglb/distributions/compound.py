@@ -17,7 +17,7 @@ from scipy.special import gammainc
 from sglb.distributions.special import log_poisson
 
 Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
+RowNumbers = NDArray[np.intp]
 
 # A window ends where terms are below exp(-9^2 / 2) = 3e-18 of the peak. Twenty more terms cover
 # peaks at few jumps, where the right tail of n is longer than the normal's.
@@ -42,12 +42,12 @@ class Window(NamedTuple):
 def _window(peak: Floats, deviation: Floats, length: Floats) -> Window:
     """Cover a peak of this standard deviation whose terms change over `length` at least."""
     stride = np.maximum(np.floor(length / STRIDES_PER_LENGTH), 1.0)
-    reach = DEVIATIONS * deviation + MARGIN
-    first = np.maximum(np.floor(peak - reach), 1.0)
-    return Window(first, stride, np.ceil((peak + reach - first) / stride).astype(np.int64) + 1)
+    half_width = DEVIATIONS * deviation + MARGIN
+    first = np.maximum(np.floor(peak - half_width), 1.0)
+    return Window(first, stride, np.ceil((peak + half_width - first) / stride).astype(np.int64) + 1)
 
 
-def _sum(window: Window, term: Callable[[Rows, Floats], Floats]) -> Floats:
+def _sum(window: Window, term: Callable[[RowNumbers, Floats], Floats]) -> Floats:
     """Return the sum of term(rows, n) over n, (n_rows,); n has shape (rows, n_terms)."""
     result = np.empty(len(window.first))
     order = np.argsort(window.n_terms, kind="stable")[::-1]  # rows of similar length share a block
@@ -70,7 +70,7 @@ def log_density(x: Floats, rate: Floats, alpha: Floats) -> Floats:
     Smyth, 2005, eq. 13).
     """
 
-    def log_term(rows: Rows, n: Floats) -> Floats:
+    def log_term(rows: RowNumbers, n: Floats) -> Floats:
         shape = n * alpha[rows, None]
         return log_poisson(n, rate[rows, None]) + log_poisson(shape, x[rows, None]) + np.log(shape)
 
@@ -93,7 +93,7 @@ def _window_of_counts(rate: Floats, alpha: Floats) -> Window:
 def cdf(x: Floats, rate: Floats, alpha: Floats) -> Floats:
     """Return the probability of at most x >= 0, in units of the jumps' scale; all (n_rows,)."""
 
-    def term(rows: Rows, n: Floats) -> Floats:
+    def term(rows: RowNumbers, n: Floats) -> Floats:
         mass = np.exp(log_poisson(n, rate[rows, None]))
         return np.asarray(mass * gammainc(n * alpha[rows, None], x[rows, None]))
 
@@ -107,7 +107,7 @@ def partial_deficit(x: Floats, rate: Floats, alpha: Floats) -> Floats:
     difference of gamma cdfs is exp(-x) x^k / Gamma(k + 1).
     """
 
-    def term(rows: Rows, n: Floats) -> Floats:
+    def term(rows: RowNumbers, n: Floats) -> Floats:
         shape, at = n * alpha[rows, None], x[rows, None]
         mass = np.exp(log_poisson(n, rate[rows, None]))
         step = np.exp(log_poisson(shape, at))
@@ -123,13 +123,13 @@ def mean_difference(rate: Floats, alpha: Floats) -> Floats:
     E cos(u Z) = exp(-2 rate (1 - h)), h = (1 + u^2)^(-alpha / 2) cos(alpha arctan u). The integral
     is taken over log u, around the u at which the integrand bends.
     """
-    bend = -0.5 * np.log(alpha * (alpha + 1.0) * np.maximum(rate, 1.0))
+    crossover = -0.5 * np.log(alpha * (alpha + 1.0) * np.maximum(rate, 1.0))
     end = -0.5 * np.log(alpha * (alpha + 1.0))
     step = LOG_STEP / np.sqrt(1.0 + alpha / 10.0)
-    n_terms = np.ceil((end - bend + 2.0 * LOG_MARGIN) / step).astype(np.int64)
+    n_terms = np.ceil((end - crossover + 2.0 * LOG_MARGIN) / step).astype(np.int64)
 
-    def term(rows: Rows, n: Floats) -> Floats:
-        log_u = bend[rows, None] - LOG_MARGIN + step[rows, None] * n
+    def term(rows: RowNumbers, n: Floats) -> Floats:
+        log_u = crossover[rows, None] - LOG_MARGIN + step[rows, None] * n
         u, power = np.exp(log_u), alpha[rows, None]
         angle = power * np.arctan(u)
         # 1 - exp(a) cos(b) without cancellation at small u.

@@ -27,8 +27,7 @@ from sglb.losses import Loss
 from sglb.metrics import Metric, MetricSpec, get_metrics
 from sglb.model import Model
 from sglb.noise import chain_seed
-from sglb.posterior import AUTO_STEPS, PosteriorPlan
-from sglb.posterior import Kind as PosteriorKind
+from sglb.posterior import AUTO_STEPS, PosteriorKind, PosteriorPlan
 from sglb.prepare import EncodedRows, LabelledRows, Request, prepare, warn_of_repeats
 from sglb.recipe import Kind
 from sglb.settings import check_parameters, n_threads

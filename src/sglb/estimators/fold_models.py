@@ -23,7 +23,7 @@ from sglb.target import Target
 from sglb.weights import are_equal, take_weight
 
 Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
+RowIndices = NDArray[np.intp]
 
 # Step of the words that folds of whole procedures come from; those of chains have step 0.
 PROCEDURE = 1
@@ -86,11 +86,11 @@ class FoldModels(Generic[E]):
             values[self.fold == number] = part
         return values
 
-    def _take(self, rows: Rows) -> Any:
+    def _take(self, rows: RowIndices) -> Any:
         return self.table.take(self.kept[rows])
 
 
-def assign_rows(target: Target, seed: int) -> tuple[Rows, Rows]:
+def assign_rows(target: Target, seed: int) -> tuple[RowIndices, RowIndices]:
     """Return a random order of the rows, and the fold of each; sizes differ by a row at most."""
     words = np.empty((len(target), 4), dtype=np.uint32)
     _core.words(seed, PROCEDURE, Role.FOLD, 0, 0, words)

@@ -111,7 +111,7 @@ class SGLBRanker(ChainEstimator):
         loss = get_loss(self.loss, n_classes=2)
         if not isinstance(loss, RankingLoss):
             known = ", ".join(name for name, kind in LOSSES.items() if kind.task == "ranking")
-            raise ValueError(f"loss={loss.name!r} is not a loss of rankings; known are {known}")
+            raise ValueError(f"loss={loss.name!r} is not a ranking loss; known: {known}")
         return loss
 
     def _predict_from(self, raw: Floats) -> Floats:
@@ -177,7 +177,7 @@ class SGLBRanker(ChainEstimator):
 def _one_of(group: Any, qid: Any) -> Any:
     """Return the ids of queries, by whichever name they were passed."""
     if group is not None and qid is not None:
-        raise ValueError("group and qid are two names of the same; pass one of them")
+        raise ValueError("group and qid are the same thing under two names; pass only one of them")
     return qid if group is None else group
 
 

@@ -102,13 +102,13 @@ def summarise(posterior: AnyPosterior, curvature: float | None) -> PosteriorSumm
 
     The mean of n draws of variance v has a loss that is too large by at most curvature v / (2 n).
     """
-    bend = 1.0 if curvature is None else 0.5 * curvature
+    cost_factor = 1.0 if curvature is None else 0.5 * curvature
     if isinstance(posterior, LongChains):
-        return _of_long_chains(posterior, bend)
-    return _of_short_chains(posterior, bend)
+        return _of_long_chains(posterior, cost_factor)
+    return _of_short_chains(posterior, cost_factor)
 
 
-def _of_short_chains(posterior: ChainPosterior, bend: float) -> PosteriorSummary:
+def _of_short_chains(posterior: ChainPosterior, cost_factor: float) -> PosteriorSummary:
     plan, stages = posterior.plan, posterior.draws.stages
     _, n_outputs, n_rows, n_draws = stages.shape
     draws = np.moveaxis(stages, 3, 1).reshape(2, n_draws, n_outputs * n_rows)
@@ -116,7 +116,7 @@ def _of_short_chains(posterior: ChainPosterior, bend: float) -> PosteriorSummary
         draws = draws[:, : n_draws // 2]
     if draws.shape[1] < diagnostics.LEAST_DRAWS:
         least = diagnostics.LEAST_DRAWS * n_draws // draws.shape[1]
-        raise ValueError(f"{n_draws} draws tell nothing about themselves; use {least} or more")
+        raise ValueError(f"{n_draws} draws are too few for a summary; use {least} or more")
     halfway, knowledge = (float(stage.var(axis=2).mean()) for stage in stages)
     change = knowledge / halfway - 1.0 if halfway > 0.0 else 0.0
     rhat = diagnostics.rhat(draws)
@@ -152,7 +152,7 @@ def _of_short_chains(posterior: ChainPosterior, bend: float) -> PosteriorSummary
         ess_bulk=diagnostics.ess_bulk(draws[1:]),
         ess_tail=diagnostics.ess_tail(draws[1:]),
         knowledge=knowledge,
-        cost=bend * knowledge / n_draws,
+        cost=cost_factor * knowledge / n_draws,
         rhat_nested=nested,
         change=change,
         between_chains=between,
@@ -173,7 +173,7 @@ def _nested(draws: Floats) -> tuple[Floats | None, float]:
     return nested, 1.0 - _share_below(nested, max(LARGEST_NESTED, by_chance))
 
 
-def _of_long_chains(chains: LongChains, bend: float) -> PosteriorSummary:
+def _of_long_chains(chains: LongChains, cost_factor: float) -> PosteriorSummary:
     plan, watched = chains.plan, chains.watched
     states = watched.reshape(*watched.shape[:2], -1)
     knowledge = float(states.reshape(-1, states.shape[2]).var(axis=0).mean())
@@ -204,7 +204,7 @@ def _of_long_chains(chains: LongChains, bend: float) -> PosteriorSummary:
         ess_bulk=np.fmin(bulk, plan.n_draws),
         ess_tail=np.fmin(tail, plan.n_draws),
         knowledge=knowledge,
-        cost=bend * knowledge / min(plan.n_draws, effective),
+        cost=cost_factor * knowledge / min(plan.n_draws, effective),
         warnings=warnings,
     )
 

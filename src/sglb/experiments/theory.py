@@ -33,7 +33,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Size:
+class StudySize:
     """Length of the chains, as a multiple of the full length, and their seed."""
 
     length: float = 1.0
@@ -93,7 +93,7 @@ def exact_covariance(projectors: list[Floats], y: Floats, eps: float) -> Floats:
     return np.linalg.solve(np.eye(n * n) - double, source.ravel()).reshape(n, n)
 
 
-def weak_convergence(size: Size) -> WeakConvergence:
+def weak_convergence(size: StudySize) -> WeakConvergence:
     """Measure the total variance of the chain at falling learning rates."""
     projectors = [projector(SQUARE, 0), projector(SQUARE, 1)]
     limit = float(np.trace(limit_covariance(projectors)))
@@ -197,7 +197,7 @@ def gibbs_excess(beta: float, optimum: float, n_points: int = 101) -> float:
     return float((weight * (loss - optimum)).sum() / weight.sum())
 
 
-def concentration(size: Size) -> Concentration:
+def concentration(size: StudySize) -> Concentration:
     """Measure the chain's excess loss at rising beta."""
     rows, optimum, n = binary_rows(SQUARE, CELLS_Y), global_optimum(), len(CELLS_Y)
     n_steps, burn_in = size.steps(20_000), size.steps(4_000)
@@ -285,7 +285,7 @@ def _contrast(bits: NDArray[np.int64]) -> Floats:
     return np.asarray(vector / np.linalg.norm(vector))
 
 
-def preconditioner(size: Size) -> Preconditioner:
+def preconditioner(size: StudySize) -> Preconditioner:
     """Estimate P_inf from the structures that chains choose."""
     exact = choice_probabilities(TWELVE)
     rows, n = binary_rows(TWELVE, TWELVE_Y), TWELVE.shape[1]
@@ -323,7 +323,7 @@ class Modes:
     mass_error: float
 
 
-def modes(size: Size) -> Modes:
+def modes(size: StudySize) -> Modes:
     """Measure how often a leaf with two minima is in either of them."""
     n_leaves, n = 1 << WELL_BITS, len(WELL_Y)
     y, first = np.tile(WELL_Y, n_leaves), np.arange(n_leaves) * n

@@ -24,7 +24,7 @@ def run(folder: Path, *, quick: bool = False, seed: int = 0, write: Path | None 
         check_page(write, "theory")
     started = time.perf_counter()
     folder.mkdir(parents=True, exist_ok=True)
-    size = theory.Size(QUICK if quick else 1.0, seed)
+    size = theory.StudySize(QUICK if quick else 1.0, seed)
     out = console()
     with bar("theorems", 4) as progress:
         weak = theory.weak_convergence(size)

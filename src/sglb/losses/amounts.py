@@ -47,6 +47,7 @@ class Gamma(Loss):
     name = "gamma"
     predicts_mean = True
     law = "gamma"
+    link = MEAN
 
     def check_target(self, target: Target) -> None:
         """Raise ValueError at the first target that is not positive or not finite."""
@@ -65,11 +66,6 @@ class Gamma(Loss):
     def init(self, target: Target) -> Floats:
         """Log of the weighted mean."""
         return np.array([log_mean(target)])
-
-    @property
-    def link(self) -> Link:
-        """exp(z)."""
-        return MEAN
 
 
 @dataclass(frozen=True)
@@ -97,6 +93,7 @@ class Tweedie(Loss):
     predicts_mean = True
     law = "tweedie"
     curvature_has_unit = True
+    link = MEAN
 
     def __post_init__(self) -> None:
         """Validate the power."""
@@ -130,11 +127,6 @@ class Tweedie(Loss):
     def init(self, target: Target) -> Floats:
         """Log of the weighted mean."""
         return np.array([log_mean(target)])
-
-    @property
-    def link(self) -> Link:
-        """exp(z)."""
-        return MEAN
 
 
 def _value(x: Floats) -> Floats:

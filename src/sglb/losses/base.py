@@ -21,6 +21,7 @@ from sglb.losses.links import IDENTITY, LinkFunction
 from sglb.losses.minimisers import spread
 from sglb.schedules import Schedule, Scheduled, extremes_of, read_schedule
 from sglb.target import Target, Task
+from sglb.weights import RowSelection
 
 Floats = NDArray[np.float64]
 # (n_threads, draws) -> (largest |gradient|, bound of the second derivatives, 0 without them):
@@ -165,7 +166,7 @@ class Loss(ABC):
         """
         return self
 
-    def representative_rows(self, n_rows: int) -> slice | NDArray[np.intp]:
+    def representative_rows(self, n_rows: int) -> RowSelection:
         """Return rows whose mean loss and gradient estimate those of all rows."""
         return slice(None)
 

@@ -7,8 +7,9 @@ from contextvars import copy_context
 import numpy as np
 from numpy.typing import NDArray
 
+from sglb.weights import RowSelection
+
 Floats = NDArray[np.float64]
-Rows = slice | NDArray[np.intp]
 
 # Rows per block. NumPy allocates new memory for intermediate results of a million rows each time,
 # which costs more than the arithmetic; those of a block stay in a cache.
@@ -43,7 +44,7 @@ def compute_each(
         return share(0) + [block for future in futures for block in future.result()]
 
 
-def sample_rows(n_rows: int) -> Rows:
+def sample_rows(n_rows: int) -> RowSelection:
     """Return enough rows to estimate a mean: all rows up to ENOUGH_ROWS, else this many at random.
 
     The rows are cut into stretches of equal length, and a random row of each is taken: at regular

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sglb.losses.base import Floats, Loss
-from sglb.losses.links import SIGMOID, Link, cross_entropy
+from sglb.losses.links import SIGMOID, cross_entropy
 from sglb.losses.minimisers import log_odds
 from sglb.target import Target
 
@@ -27,25 +27,12 @@ class Logistic(Loss):
 
     name = "logistic"
     task = "binary"
-
-    @property
-    def lipschitz(self) -> float:
-        """Limit of |gradient| for large -m z."""
-        return 1.0
-
-    @property
-    def smoothness(self) -> float:
-        """Hessian at z = 0."""
-        return 0.25
-
-    @property
-    def trust_radius(self) -> float:
-        """|g| / h at z = 0.
-
-        h vanishes at rows with large |z|, so that a few rows of the other class could move a leaf
-        by any amount.
-        """
-        return 2.0
+    link = SIGMOID
+    lipschitz = 1.0  # limit of |gradient| for large -m z
+    smoothness = 0.25  # hessian at z = 0
+    # |g| / h at z = 0: h vanishes at rows with large |z|, so that a few rows of the other class
+    # could move a leaf by any amount.
+    trust_radius = 2.0
 
     def loss(self, y: Floats, raw: Floats) -> Floats:
         """log(1 + exp(-m z))."""
@@ -54,8 +41,3 @@ class Logistic(Loss):
     def init(self, target: Target) -> Floats:
         """Log-odds."""
         return np.array([log_odds(target)])
-
-    @property
-    def link(self) -> Link:
-        """s(z)."""
-        return SIGMOID

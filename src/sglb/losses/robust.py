@@ -44,11 +44,7 @@ class Absolute(_Robust):
     width: float = SMALL_WIDTH
 
     name = "absolute"
-
-    @property
-    def lipschitz(self) -> float:
-        """Limit of |gradient| for large |r|."""
-        return 1.0
+    lipschitz = 1.0  # limit of |gradient| for large |r|
 
     @property
     def smoothness(self) -> float:
@@ -87,21 +83,13 @@ class Huber(_Robust):
     delta: float = 1.0
 
     name = "huber"
-
-    @property
-    def width_name(self) -> str:
-        """Delta."""
-        return "delta"
+    width_name = "delta"
+    smoothness = 1.0  # hessian wherever |r| <= delta
 
     @property
     def lipschitz(self) -> float:
         """|gradient| wherever |r| >= delta."""
         return self.delta
-
-    @property
-    def smoothness(self) -> float:
-        """Hessian wherever |r| <= delta."""
-        return 1.0
 
     @property
     def kernel_parameters(self) -> tuple[float, ...]:
@@ -127,16 +115,8 @@ class _Redescending(_Robust):
 
     convex = False
     has_hessian = False
-
-    @property
-    def width_name(self) -> str:
-        """Scale."""
-        return "scale"
-
-    @property
-    def smoothness(self) -> float:
-        """Second derivative at t = 0."""
-        return 1.0
+    width_name = "scale"
+    smoothness = 1.0  # second derivative at t = 0
 
     @property
     def kernel_parameters(self) -> tuple[float, ...]:

@@ -6,7 +6,7 @@ from math import sqrt
 import numpy as np
 
 from sglb.losses.base import Floats, Loss
-from sglb.losses.links import SIGMOID, Link, sigmoid
+from sglb.losses.links import SIGMOID, sigmoid
 from sglb.losses.minimisers import log_odds
 from sglb.target import Target
 
@@ -32,6 +32,7 @@ class Savage(Loss):
     task = "binary"
     convex = False
     has_hessian = False
+    link = SIGMOID
 
     @property
     def lipschitz(self) -> float:
@@ -51,8 +52,3 @@ class Savage(Loss):
     def init(self, target: Target) -> Floats:
         """Log-odds."""
         return np.array([log_odds(target)])
-
-    @property
-    def link(self) -> Link:
-        """s(z)."""
-        return SIGMOID

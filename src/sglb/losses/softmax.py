@@ -7,7 +7,7 @@ import numpy as np
 from sglb import sums
 from sglb.elementary import log
 from sglb.losses.base import Floats, Loss
-from sglb.losses.links import SOFTMAX, Link, cross_entropy
+from sglb.losses.links import SOFTMAX, cross_entropy
 from sglb.losses.minimisers import class_weights
 from sglb.target import Target
 
@@ -31,6 +31,8 @@ class Softmax(Loss):
     name = "softmax"
     task = "multiclass"
     one_output_per_class = True
+    smoothness = 0.5  # largest eigenvalue of the Hessian
+    link = SOFTMAX
 
     def __post_init__(self) -> None:
         if self.n_classes != int(self.n_classes) or self.n_classes < 2:
@@ -48,11 +50,6 @@ class Softmax(Loss):
     def lipschitz(self) -> float:
         """Limit of ||p - e_y|| when another class takes all."""
         return float(np.sqrt(2.0))
-
-    @property
-    def smoothness(self) -> float:
-        """Largest eigenvalue of the Hessian."""
-        return 0.5
 
     def check_target(self, target: Target) -> None:
         """Raise ValueError at the first target that is not the index of a class."""
@@ -74,8 +71,3 @@ class Softmax(Loss):
         """Log of the classes' shares of the weight."""
         weights = class_weights(target, self.n_classes)
         return log(weights / sums.total(weights))
-
-    @property
-    def link(self) -> Link:
-        """Probabilities, (n_rows, n_classes)."""
-        return SOFTMAX

@@ -25,11 +25,7 @@ class Squared(Loss):
     name = "squared"
     predicts_mean = True
     law = "student"
-
-    @property
-    def smoothness(self) -> float:
-        """d²L/dz² = 1."""
-        return 1.0
+    smoothness = 1.0  # d²L/dz² = 1
 
     def loss(self, y: Floats, raw: Floats) -> Floats:
         """r² / 2."""

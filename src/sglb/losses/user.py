@@ -15,12 +15,13 @@ from sglb import _core, sums
 from sglb.errors import NonFiniteGradient
 from sglb.losses import trial
 from sglb.losses.base import Floats, Loss, Refresh
-from sglb.losses.blocks import Rows, blocks_of, compute_each, sample_rows
+from sglb.losses.blocks import blocks_of, compute_each, sample_rows
 from sglb.losses.constants import best_constant
 from sglb.losses.links import IDENTITY, SIGMOID, SOFTMAX, LinkFunction
 from sglb.losses.minimisers import quantile, spread
 from sglb.losses.shapes import user_shape
 from sglb.target import Target, task_of
+from sglb.weights import RowSelection
 
 REQUIRED = ("loss", "gradient")
 PROBED_ROWS = 64
@@ -296,7 +297,7 @@ class UserLoss(Loss):
         """Return the second derivatives, by differences of the gradient without a hessian."""
         return self.curvature(y, raw, self._scale(y)[0]), None
 
-    def representative_rows(self, n_rows: int) -> Rows:
+    def representative_rows(self, n_rows: int) -> RowSelection:
         """Return a sample of the rows if they are independent, else all."""
         return sample_rows(n_rows) if self.independent else slice(None)
 

@@ -18,12 +18,15 @@ def read_model(model: Any) -> PeerModel:
     """Return what a posterior needs of a model."""
     packages = [kind.__module__.split(".")[0] for kind in type(model).__mro__]
     if "sglb" in packages:
-        raise TypeError(f"a {type(model).__name__} draws itself: use model.posterior(X, y)")
+        raise TypeError(
+            f"a {type(model).__name__} has a posterior method: use model.posterior(X, y)"
+        )
     # Estimators of other libraries are scikit-learn's as well, by their base classes.
     for package in sorted(LIBRARIES, key="sklearn".__eq__):
         if package in packages:
             reader: PeerModel = import_module(LIBRARIES[package]).read(model)
             return reader
     raise TypeError(
-        f"no posterior of {type(model).__name__}: known are models of {', '.join(LIBRARIES)}"
+        f"posterior_of does not support {type(model).__name__}; supported are models of"
+        f" {', '.join(LIBRARIES)}"
     )

@@ -49,7 +49,8 @@ def _read_boosting(model: Any) -> PeerModel:
 
 def _read_forest(model: Any) -> PeerModel:
     if model.n_outputs_ > 1:
-        raise TypeError(f"no posterior of a {type(model).__name__} with several targets")
+        name = type(model).__name__
+        raise TypeError(f"posterior_of does not support a {name} with several targets")
     classes = np.asarray(getattr(model, "classes_", NO_CLASSES))
     objective = "log_loss" if len(classes) else str(model.criterion)
     # Trees that average, whatever they were grown by, predict means.

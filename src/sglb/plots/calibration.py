@@ -187,7 +187,7 @@ def coverage_by_scale(
     if coverage is None:
         coverage = getattr(bounds, "coverage", None)
         if coverage is None:
-            raise ValueError("coverage is needed: the probability that the intervals promise")
+            raise ValueError("coverage is missing: the probability that the intervals promise")
     table = y if isinstance(y, CoverageTable) else _coverage_table(y, bounds, scale, n_bins)
     if not len(table.coverage):
         raise ValueError("coverage_by_scale needs at least a row")

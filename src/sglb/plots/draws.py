@@ -31,7 +31,7 @@ MOST_NAMED = 8
 ROWS, OUTERMOST = 500, 0.01
 
 
-class Draws(Protocol):
+class PosteriorDraws(Protocol):
     """Anything with draws, such as `model.posterior(X, y)`."""
 
     def predict(self, X: Any) -> Floats:
@@ -132,7 +132,7 @@ def rank_plot(
 
 
 def partial_dependence_posterior(
-    posterior: Draws,
+    posterior: PosteriorDraws,
     X: Any,
     feature: Any,
     *,
@@ -269,7 +269,7 @@ def _chosen(predictions: Floats, output: int | None) -> Floats:
     if draws.ndim == 3:
         if output is None:
             if draws.shape[2] != 2:
-                raise ValueError(f"output is needed: the number of one of {draws.shape[2]} classes")
+                raise ValueError(f"state output, the index of one of {draws.shape[2]} classes")
             output = 1
         if not 0 <= output < draws.shape[2]:
             raise ValueError(f"output={output} is not one of 0..{draws.shape[2] - 1}")

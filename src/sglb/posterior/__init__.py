@@ -7,7 +7,7 @@ from sglb.posterior.leaf_draws import LeafDraws
 from sglb.posterior.long_chains import AnyPosterior, LongChains, run_long_chains, with_sampler
 from sglb.posterior.of_model import (
     ChainPosterior,
-    Kind,
+    PosteriorKind,
     PosteriorPlan,
     centre_of,
     draw_for_chains,
@@ -30,13 +30,13 @@ __all__ = [
     "ChainPosterior",
     "DrawPlan",
     "FrozenChain",
-    "Kind",
     "LeafDraws",
     "LeafPrior",
     "LongChains",
     "LossEnergy",
     "Partitions",
     "PosteriorDriver",
+    "PosteriorKind",
     "PosteriorPlan",
     "QuadraticEnergy",
     "StoredPartitions",

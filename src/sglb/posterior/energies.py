@@ -129,8 +129,8 @@ class LossEnergy:
     ) -> None:
         if not loss.independent:
             raise ValueError(
-                f"loss '{loss.name}' of a row depends on other rows, which have no place beside"
-                " those of other draws"
+                f"loss '{loss.name}' of a row depends on other rows, so that several draws cannot"
+                " be evaluated together"
             )
         self.n_outputs, self.n_rows = loss.n_outputs, len(target)
         self.loss = loss

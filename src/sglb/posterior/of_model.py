@@ -31,7 +31,7 @@ from sglb.target import Target
 from sglb.trace import Trace, join, mean_raw
 
 Floats = NDArray[np.float64]
-Kind = Literal["laplace", "full", "paper"]
+PosteriorKind = Literal["laplace", "full", "paper"]
 
 # So small that standard deviations are 0 beside any y, and their squares are not.
 LEAST_TEMPERATURE = 1e-200
@@ -52,7 +52,7 @@ class PosteriorPlan:
     steps of each chain. None and AUTO_STEPS are automatic.
     """
 
-    kind: Kind = "laplace"
+    kind: PosteriorKind = "laplace"
     n_draws: int = 100
     prior_variance: float | None = None
     temperature: float = 1.0

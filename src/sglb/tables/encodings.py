@@ -4,7 +4,7 @@ import codecs
 from dataclasses import dataclass
 
 from sglb.tables.errors import TableError
-from sglb.tables.sources import Source
+from sglb.tables.sources import TableSource
 
 # Windows' Western European encoding; it agrees with Latin-1 on all printable characters.
 FALLBACK = "cp1252"
@@ -66,7 +66,7 @@ def decode_head(head: bytes, encoding: str) -> str:
     return text.removeprefix("\ufeff")
 
 
-def first_bad_byte(source: Source, encoding: str) -> BadByte | None:
+def first_bad_byte(source: TableSource, encoding: str) -> BadByte | None:
     """Return the first byte of a file that is not valid in an encoding, None if all are."""
     decoder = codecs.getincrementaldecoder(encoding)()
     start, lines, pending = 0, 1, b""

@@ -26,7 +26,7 @@ from sglb.tables.numbers import (
     may_be_thousands,
     number_pattern,
 )
-from sglb.tables.sources import Source
+from sglb.tables.sources import TableSource
 
 SAMPLE = 1 << 18  # bytes in which the format of a file is detected
 LEADING_ZERO = "^[+-]?0[0-9]"
@@ -38,7 +38,7 @@ class TableFile:
     """A table file, which can be read several times; `notes` lists what had to be assumed."""
 
     def __init__(self, path: Path, dialect: Dialect | None = None) -> None:
-        self.source = Source(path)
+        self.source = TableSource(path)
         self.name = self.source.name
         self.dialect = Dialect() if dialect is None else dialect
         self.notes: list[str] = []

@@ -51,7 +51,7 @@ def extension_of(path: Path, known: Sequence[str]) -> str:
     )
 
 
-class Source:
+class TableSource:
     """The bytes of a table, which can be opened any number of times."""
 
     def __init__(self, path: Path) -> None:

@@ -67,7 +67,7 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator):  # type: ignore[misc]
         (of logits, not of probabilities). Training and prediction take as many times as long, but
         chains run side by side in the threads. Early stopping ends each chain by itself. The first
         is the chain that n_chains=1 gives; without noise all are.
-    uncertainty : whether fit adds error bars, which leave predictions as they are: 100 draws of the
+    uncertainty : whether fit adds error bars, which leave predictions as they are: 64 draws of the
         model from a posterior (`predict_uncertainty`) and, for numbers, the distribution of y about
         its prediction (`predict_distribution`, `predict_interval`). Numbers take about twice as
         long where the length is cross-validated, whose chains are used again, and eight to eleven

@@ -66,7 +66,8 @@ def shared_noise(monkeypatch):
         _core.draw_normals(draws, role, first, out)
         out[:] = out[:, :, :1]
 
-    kernels = {name: getattr(_core, name) for name in ("Draws", "words", "advance_draws")}
+    names = ("Draws", "words", "advance_draws", "add_partitions")
+    kernels = {name: getattr(_core, name) for name in names}
     fake = SimpleNamespace(draw_normals=draw_normals, **kernels)
     monkeypatch.setattr(frozen, "_core", fake)
 

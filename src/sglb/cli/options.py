@@ -178,7 +178,7 @@ MODEL: Group = {
     "uncertainty": _option(
         bool,
         "Model",
-        "Learn error bars too; for numbers about five more chains for each.",
+        "Learn error bars too; for numbers two to five more chains for each.",
         "--uncertainty",
     ),
     "n_chains": _option(

@@ -77,12 +77,12 @@ class SGLBClassifier(DecisionMixin, ClassifierMixin, ChainEstimator):  # type: i
         (of logits, not of probabilities). Training and prediction take as many times as long, but
         chains run side by side in the threads. Early stopping ends each chain by itself. The first
         is the chain that n_chains=1 gives; without noise all are.
-    uncertainty : whether fit adds error bars, which leave predictions as they are: 100 draws of the
+    uncertainty : whether fit adds error bars, which leave predictions as they are: 64 draws of the
         model from a posterior (`predict_uncertainty`) and, for numbers, the distribution of y about
         its prediction (`predict_distribution`, `predict_interval`). Numbers take about twice as
-        long where the length is cross-validated, whose chains are used again, and eight to eleven
-        times as long elsewhere (docs/uncertainty.md). The draws make a model file larger: 200 bytes
-        for each leaf of each tree.
+        long where the length is cross-validated, whose chains are used again, and five to six times
+        as long elsewhere (docs/uncertainty.md). The draws make a model file larger: 128 bytes for
+        each leaf of each tree.
     early_stopping_rounds : steps without improvement on the last evaluation set before stopping.
     random_state : seed; the same seed gives the same model for any n_jobs.
     n_jobs : threads; None or -1 is all available cores, by the affinity and OMP_NUM_THREADS of the

@@ -113,7 +113,7 @@ def show(out: Console, explained: Explained) -> None:
     out.print(unsure_rows(explained))
     out.print(
         "Uncertainty is entropy in nats, 0.693 at most: data uncertainty, which more rows like"
-        " these\nwould not lower, and knowledge uncertainty, the disagreement of 100 draws from a"
+        " these\nwould not lower, and knowledge uncertainty, the disagreement of 64 draws from a"
         " posterior."
     )
     out.print(mistakes(explained))

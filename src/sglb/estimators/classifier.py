@@ -26,7 +26,7 @@ from sglb.target import Target
 from sglb.uncertainty import Uncertainty, of_probabilities
 
 
-class SGLBClassifier(DecisionMixin, ClassifierMixin, ChainEstimator):  # type: ignore[misc]
+class SGLBClassifier(ClassifierMixin, ChainEstimator, DecisionMixin):  # type: ignore[misc]
     """Stochastic gradient Langevin boosting for two or more classes.
 
     Parameters

@@ -55,6 +55,6 @@ def test_a_run_reports_every_measure_and_goes_on_where_it_stopped(monkeypatch, t
     assert all(title in text for title in decisions.TITLES.values())
     scores = json.loads(kept.read_text())
     assert len(scores["kick"]["cost"]["decide"]) == 2
-    monkeypatch.setattr(decisions, "run", lambda *_: pytest.fail("scored already"))
+    monkeypatch.setattr(decisions, "classifier", lambda *_: pytest.fail("scored already"))
     decisions.main()
     assert capsys.readouterr().out == text

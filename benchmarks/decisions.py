@@ -1,6 +1,6 @@
 """Decisions under cost and capacity: what is better than the logistic loss and the best threshold?
 
-    python -m benchmarks.decisions [--splits 20] [--tables ...] [--write]
+    python -m benchmarks.decisions [--splits 20] [--problems ...] [--results FILE] [--write]
 
 On each of 20 random splits every method trains on 16,000 rows, stops early by its own loss on 4,000
 more, and decides about 10,000 new rows. Costs are in `PROBLEMS`. Decisions:
@@ -171,13 +171,18 @@ def capacity_scores(logistic, by_cost, fit, validation, test):
     return precision, profit
 
 
-def run(problem, n_splits):
-    """Scores of every split: measure -> method -> one value a split."""
+def n_scored(results):
+    """Splits that results have scores of."""
+    return len(results["cost"]["decide"]) if results else 0
+
+
+def run(problem, n_splits, results):
+    """Add scores of further splits to measure -> method -> one value a split; yield after each."""
     table, make_costs = PROBLEMS[problem]
     data = load_table(table)
     X, y = data.X, np.asarray(data.y).astype(np.intp)
-    costs, results = make_costs(X), {}
-    for split in range(n_splits):
+    costs = make_costs(X)
+    for split in range(n_scored(results), n_splits):
         order = np.random.default_rng(split).permutation(len(y))
         fit, validation, test = (
             Rows(X, y, costs, np.sort(part))
@@ -195,7 +200,7 @@ def run(problem, n_splits):
         for measure, scores in measured.items():
             for method, value in scores.items():
                 results.setdefault(measure, {}).setdefault(method, []).append(value)
-    return results
+        yield
 
 
 BASELINES = {"cost": "threshold", "precision": "logistic", "profit": "logistic"}
@@ -223,13 +228,14 @@ def report(results):
         others = [method for method in methods if method != baseline]
         lines += ["", f"**{TITLES[measure]}**", ""]
         lines += [
-            f"| | {baseline} | " + " | ".join(others) + " |",
-            "|---" * (len(others) + 2) + "|",
+            f"| | splits | {baseline} | " + " | ".join(others) + " |",
+            "|---" * (len(others) + 3) + "|",
         ]
         for problem, measured in results.items():
             base = measured[measure][baseline]
             cells = [cell(measure, measured[measure][method], base) for method in others]
-            lines.append(f"| {problem} | {np.mean(base):.4g} | " + " | ".join(cells) + " |")
+            mean = f"{np.mean(base):.4g}"
+            lines.append(f"| {problem} | {len(base)} | {mean} | " + " | ".join(cells) + " |")
     return "\n".join(lines[1:])
 
 
@@ -243,8 +249,7 @@ def main():
     kept = options.results and options.results.exists()
     results = json.loads(options.results.read_text()) if kept else {}
     for problem in options.problems:
-        if problem not in results:
-            results[problem] = run(problem, options.splits)
+        for _ in run(problem, options.splits, results.setdefault(problem, {})):
             if options.results:
                 options.results.write_text(json.dumps(results))
     text = report({problem: results[problem] for problem in options.problems})

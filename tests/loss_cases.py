@@ -6,6 +6,7 @@ import pytest
 from sglb.losses import (
     Absolute,
     Cauchy,
+    Cost,
     Gamma,
     Huber,
     Logistic,
@@ -27,6 +28,8 @@ CASES = [
     Sla(),
     Sla(width=1.5),
     Savage(),
+    Cost(2),
+    Cost(4),
     Absolute(width=0.1),
     Absolute(width=2.0),
     Huber(),

@@ -27,3 +27,9 @@ def test_the_blocks_of_the_guide_to_uncertainty_run():
     names = run_blocks("docs/uncertainty.md")
     assert names["draws"].shape == (100, 5000)
     assert names["calibrated"].method == "scaled residuals"
+
+
+def test_the_blocks_of_the_guide_to_decisions_run():
+    names = run_blocks("docs/decisions.md")
+    assert names["to_call"].sum() == 100
+    assert 0.0 < names["tuned"].best_threshold_ < 1.0

@@ -33,7 +33,8 @@ class Problem:
         score = X[:, 0] + X[:, 1] ** 2 + rng.normal(size=n_rows)
         labels = {"squared": score, "softmax": np.digitize(score, [-1, 0, 1, 2])}
         y = np.asarray(labels.get(loss, score > 0.5), dtype=float)
-        self.loss = get_loss(loss, n_classes=5) if loss == "softmax" else get_loss(loss)
+        n_classes = {"softmax": 5, "cost": 2}.get(loss, 0)
+        self.loss = get_loss(loss, n_classes=n_classes)
         self.bins = Bins.fit(X, 32)
         weight = rng.uniform(0.2, 3.0, n_rows) if weighted else None
         codes = self.bins.encode(X)
@@ -42,9 +43,11 @@ class Problem:
             codes[4] = rng.integers(1, 9, codes.shape[1])  # a column that differs between copies
             weight = np.tile(np.ones(n_rows) if weight is None else weight, n_copies) / n_copies
             y = np.tile(y, n_copies)
-        self.data = TrainingSet.build(
-            codes, self.bins.n_codes, Target.of(y, weight), n_copies=n_copies
-        )
+        target = Target.of(y, weight)
+        if self.loss.uses_costs:
+            target = target.with_costs(rng.normal(size=(len(y), n_classes, n_classes)))
+            self.loss = self.loss.adapt(target)
+        self.data = TrainingSet.build(codes, self.bins.n_codes, target, n_copies=n_copies)
 
     def parts(self, n_shards):
         """The rows in that many pieces, the last one the smallest, and where each begins."""
@@ -103,7 +106,7 @@ NEWTON = LeafRule("newton", 1.0)
 @pytest.mark.parametrize("n_shards", [1, 2, 3, 7])
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
-@pytest.mark.parametrize("loss", ["logistic", "softmax", "squared"])
+@pytest.mark.parametrize("loss", ["logistic", "softmax", "squared", "cost"])
 def test_shards_give_the_same_model(n_shards, rule, weighted, loss):
     problem = Problem(loss, weighted=weighted)
     expected = problem.alone(LANGEVIN, RULES[rule], NEWTON)

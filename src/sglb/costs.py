@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sglb.weights import Rows
+from sglb.weights import RowSelection
 
 Floats = NDArray[np.float64]
 
@@ -68,7 +68,7 @@ def read_costs(costs: Any, n_rows: int, n_classes: int, name: str = "costs") -> 
     return np.broadcast_to(numbers, (n_rows, *square))
 
 
-def take_costs(costs: Floats, rows: Rows) -> Floats:
+def take_costs(costs: Floats, rows: RowSelection) -> Floats:
     """Return the costs of some rows; a matrix for all rows stays a view of one."""
     if not len(costs) or costs.strides[0]:
         return costs[rows] if len(costs) else costs

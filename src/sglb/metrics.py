@@ -237,7 +237,7 @@ def _with_capacity(spec: str, task: str | None) -> Metric | None:
     With a whole number, precision and recall of rankings are means over their queries.
     """
     name, _, stated = spec.partition("@")
-    of_queries = task == "ranking" and name in RANKING_METRICS and not stated.endswith("%")
+    of_queries = task in ("ranking", None) and name in RANKING_METRICS and not stated.endswith("%")
     if name not in AT_CAPACITY or not stated or of_queries:
         return None
     try:

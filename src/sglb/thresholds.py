@@ -8,6 +8,7 @@ and it lies in the middle between the probabilities on both sides.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -144,16 +145,21 @@ class Sweep:
     positive: NDArray[np.bool_]
     weight: Floats
 
-    def __post_init__(self) -> None:
-        values, rank = np.unique(-self.probability, return_inverse=True)
-        object.__setattr__(self, "_values", -values)  # falling
-        object.__setattr__(self, "_rank", rank.reshape(-1))
+    @cached_property
+    def values(self) -> Floats:
+        """The different probabilities, falling."""
+        return -np.unique(-self.probability)
+
+    @cached_property
+    def rank(self) -> NDArray[np.intp]:
+        """Where the probability of each row is among them."""
+        return np.searchsorted(-self.values, -self.probability)
 
     def above(self, amount: Floats) -> Floats:
         """Return the weighted sum of amounts over the rows of class 1, at each threshold."""
-        n_values = len(self._values)  # type: ignore[attr-defined]
+        n_values = len(self.values)
         signed = [
-            sums.running(sums.by_group(self._rank, part, n_values, self.weight))  # type: ignore[attr-defined]
+            sums.running(sums.by_group(self.rank, part, n_values, self.weight))
             for part in (np.maximum(amount, 0.0), np.maximum(-amount, 0.0))
         ]
         return np.append(0.0, signed[0] - signed[1])
@@ -166,7 +172,7 @@ class Sweep:
 
     def threshold(self, number: int) -> float:
         """Return the threshold above which are the first so many different probabilities."""
-        values: Floats = self._values  # type: ignore[attr-defined]
+        values = self.values
         if number == len(values):
             return 0.0
         lower = float(values[number])
@@ -199,15 +205,15 @@ class Sweep:
 
     def by_function(self, function: Callable[[Array, Array], float], classes: Array) -> Tuned:
         """Return the best of at most MOST_CALLS thresholds by a function of (y, decisions)."""
-        n_values = len(self._values)  # type: ignore[attr-defined]
+        n_values = len(self.values)
         tried = np.arange(n_values + 1)
         if n_values >= MOST_CALLS:  # between rows in equal numbers
             at = np.linspace(0, len(self.probability) - 1, MOST_CALLS - 1).astype(np.intp)
-            tried = np.unique(np.append(0, np.sort(self._rank)[at] + 1))  # type: ignore[attr-defined]
+            tried = np.unique(np.append(0, np.sort(self.rank)[at] + 1))
         y = classes[self.positive.astype(np.intp)]
         scores = np.full(n_values + 1, np.nan)
         for number in tried.tolist():
-            decided = (self._rank < number).astype(np.intp)  # type: ignore[attr-defined]
+            decided = (self.rank < number).astype(np.intp)
             scores[number] = float(function(y, classes[decided]))
         return self.best(scores, getattr(function, "__name__", function))
 

@@ -49,7 +49,9 @@ def metrics_of(
     return {
         name: metric(target, raw, loss)
         for name, metric in METRICS.items()
-        if loss.task in metric.tasks and not (metric.one_prediction and raw.ndim > 1)
+        if loss.task in metric.tasks
+        and not metric.needs_costs
+        and not (metric.one_prediction and raw.ndim > 1)
     }
 
 

@@ -23,6 +23,7 @@ _OTHER_WORDS = {
     r"\beval_set\[0\]": "evaluation rows",
     r"\bsample_weight\b": "--weight",
     r"^X contains": "the table contains",
+    r", expected_cost\b": "",  # files have no costs
 }
 
 

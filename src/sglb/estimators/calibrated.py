@@ -32,7 +32,7 @@ Floats = NDArray[np.float64]
 LEAST = 1e-300
 
 
-class CalibratedClassifier(DecisionMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class CalibratedClassifier(ClassifierMixin, BaseEstimator, DecisionMixin):  # type: ignore[misc]
     """A classifier of scikit-learn's kind around a fitted one, with other probabilities.
 
     Made by `model.calibrate(X, y)` and `model.cross_calibrate(X, y)`, which leave the model as it

@@ -27,7 +27,7 @@ from sglb.target import Target
 from sglb.uncertainty import Uncertainty, of_probabilities
 
 
-class SGLBClassifier(DecisionMixin, ClassifierMixin, ChainEstimator):  # type: ignore[misc]
+class SGLBClassifier(ClassifierMixin, ChainEstimator, DecisionMixin):  # type: ignore[misc]
     """Stochastic gradient Langevin boosting for two or more classes.
 
     Parameters
@@ -181,10 +181,10 @@ class SGLBClassifier(DecisionMixin, ClassifierMixin, ChainEstimator):  # type: i
         sets. X_val, y_val, costs_val is one more set. The rest is as in `SGLBRegressor.fit`.
         """
         check_parameters(self.get_params(deep=False))
-        sets = list_sets(eval_set, X_val, y_val)
+        sets, has_val = list_sets(eval_set, X_val, y_val), X_val is not None
         return self._train(
             StatedSet(X, y, sample_weight, costs=costs),
-            with_eval_costs(sets, costs, eval_costs, costs_val),
+            with_eval_costs(sets, costs, eval_costs, costs_val, last_is_val=has_val),
             eval_metric,
             callbacks,
             check_gradient=check_gradient,

@@ -49,23 +49,24 @@ def check_watched(
 
 
 def with_eval_costs(
-    sets: Sequence[StatedSet], costs: Any, eval_costs: Any, costs_val: Any
+    sets: Sequence[StatedSet], costs: Any, eval_costs: Any, costs_val: Any, *, last_is_val: bool
 ) -> list[StatedSet]:
     """Return evaluation sets with their costs: as stated, else the matrix of the training rows.
 
-    `costs_val` is that of the last set, X_val. Costs that differ from row to row cannot be guessed.
+    `costs_val` is that of X_val, the last set. Costs that differ from row to row cannot be guessed.
     """
+    if costs_val is not None and not last_is_val:
+        raise ValueError("costs_val goes with X_val and y_val, which are missing")
     matrix = costs if costs is not None and np.ndim(costs) == 2 else None
-    n_listed = len(sets) - (costs_val is not None)
+    n_listed = len(sets) - last_is_val
     listed = [matrix] * n_listed
     if eval_costs is not None:
         listed = list(eval_costs) if isinstance(eval_costs, list | tuple) else [eval_costs]
-        if len(listed) == n_listed - 1:  # X_val, whose costs are not stated
-            listed.append(matrix)
-        if len(listed) != n_listed:
-            raise ValueError(
-                f"eval_costs has {len(listed)} entries, eval_set {n_listed}; pass a list with the"
-                " costs of each set"
-            )
-    listed += [] if costs_val is None else [costs_val]
+    if len(listed) != n_listed:
+        raise ValueError(
+            f"eval_costs has {len(listed)} entries, eval_set {n_listed}; pass a list with the costs"
+            " of each set"
+        )
+    if last_is_val:
+        listed.append(matrix if costs_val is None else costs_val)
     return [stated._replace(costs=one) for stated, one in zip(sets, listed, strict=True)]

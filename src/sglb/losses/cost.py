@@ -40,6 +40,7 @@ class Cost(Loss):
     largest: float = 1.0
 
     name = "cost"
+    task = "multiclass"  # of two classes "binary"
     one_output_per_class = True
     uses_costs = True
     proper = False
@@ -51,8 +52,8 @@ class Cost(Loss):
             )
         check_positive(self, unit=self.unit, largest=self.largest)
         object.__setattr__(self, "n_classes", int(self.n_classes))
-        # Not a field: it follows from the number of classes.
-        object.__setattr__(self, "task", "binary" if self.n_classes == 2 else "multiclass")
+        if self.n_classes == 2:
+            object.__setattr__(self, "task", "binary")
 
     def parameters(self) -> dict[str, float]:
         """Return the constructor's arguments."""

@@ -113,19 +113,21 @@ def goals(scores):
         return []
     lines = heading("Goals, over all test queries", ["difference", "p", "bound below", "reached?"])
     against = scores.against(OWN, RIVAL)
-    reached = against.mean > 0.0 and against.p < LEVEL
-    lines.append(_goal(f"above `{RIVAL}`, p < {LEVEL}", against, reached))
+    lines.append(_goal(f"above `{RIVAL}`, p < {LEVEL}", against, _above(against)))
     other = scores.best("lightgbm", OWN)
     if other != RIVAL:
         against = scores.against(OWN, other)
-        reached = against.mean > 0.0 and against.p < LEVEL
         text = f"the same of LightGBM's best, `{other}` in hindsight (not a goal)"
-        lines.append(_goal(text, against, reached))
+        lines.append(_goal(text, against, _above(against)))
     against = scores.against(OWN, best)
     text = f"not below CatBoost's best, `{best}` in hindsight, by more than {MARGIN}"
     lines.append(_goal(text, against, against.bound > -MARGIN))
-    lines.append(_goal(f"above `{best}`", against, against.mean > 0.0))
+    lines.append(_goal(f"above `{best}`, p < {LEVEL}", against, _above(against)))
     return lines
+
+
+def _above(found):
+    return found.mean > 0.0 and found.p < LEVEL
 
 
 def _goal(text, found, reached):
@@ -163,7 +165,7 @@ def settings(results, scores):
             rate = chosen["settings"]["learning_rate"]
             cells.append(f"{chosen['trees']} × {rate:.2g}, {chosen['ndcg']:.4f}")
         lines.append(f"| {ranker} | " + " | ".join(cells) + " |")
-    return [*lines, "", f"{at_limit} choices are at the limit of {MAX_TREES} trees."]
+    return [*lines, "", f"Choices at the limit of {MAX_TREES} trees: {at_limit}."]
 
 
 def failures(results):

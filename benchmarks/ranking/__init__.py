@@ -14,6 +14,7 @@ Score    NDCG@10 with gains 2^y - 1, ties averaged, without queries that have no
          sglb's evaluator for all libraries.
 
 Other parts: `defaults` (estimators without any setting), `length` (the rule of SGLBRanker's number
-of trees, on training queries alone), `langevin` (chains of twice the tuned length), `matching`
+of trees, on training queries alone), `langevin` (chains of twice the tuned length), `long`
+(the same of 450 trees with the default rate; added when the tuned chains had been seen), `matching`
 (trained by one metric, scored by others) and `times`.
 """

@@ -26,7 +26,7 @@ from benchmarks.ranking.sets import SETS, load
 from benchmarks.schedule import in_turn
 from benchmarks.uncertainty.results import Job, Results
 
-PARTS = ("tune", "test", "defaults", "length", "langevin", "matching", "times")
+PARTS = ("tune", "test", "defaults", "length", "langevin", "long", "matching", "times")
 MATCHING_SETS = ("yandex_relevance", "mq2008")
 STOCHASTIC = "sglb stochastic_rank"
 read_set = cache(load)
@@ -111,6 +111,14 @@ def langevin_work(options, results):
             yield jobs, lambda a=arguments: chains.langevin(*a)
 
 
+def long_work(options, results):
+    for name in options.sets:
+        for seed in range(chains.LANGEVIN_SEEDS):
+            jobs = [Job("long", name, seed, sampler) for sampler in ("langevin", "plain")]
+            arguments = (read_set(name), chains.DEFAULT, seed)
+            yield jobs, lambda a=arguments: chains.langevin(*a)
+
+
 def matching_work(options, results):
     for name in (name for name in options.sets if name in MATCHING_SETS):
         setting = frozen(results, name, STOCHASTIC)
@@ -140,6 +148,7 @@ WORK = {
     "defaults": defaults_work,
     "length": length_work,
     "langevin": langevin_work,
+    "long": long_work,
     "matching": matching_work,
     "times": times_work,
 }

@@ -75,24 +75,22 @@ def length(results):
     return [*lines, "", f"Automatic numbers of trees: {'; '.join(trees)}."]
 
 
-def langevin(results):
-    """What chains lose when they take twice the tuned number of trees."""
-    names = results.names("langevin", 1)
+def langevin(results, part, title):
+    """What chains lose when they take twice as many trees."""
+    names = results.names(part, 1)
     if not names:
         return []
     samplers = ("langevin", "plain")
-    columns = ["trees", *(f"{s}, {w}" for s in samplers for w in ("tuned", LONG))]
+    columns = ["trees", *(f"{s}, {w}" for s in samplers for w in ("once", LONG))]
     columns += [*(f"{s} loses" for s in samplers), "langevin − plain, " + LONG]
-    lines = heading("Twice the tuned number of trees: NDCG@10 on test queries", columns)
+    lines = heading(f"{title}: NDCG@10 on test queries", columns)
     pooled = []
     for name in names:
         found = {
-            sampler: np.mean(
-                list(results.column("langevin", name, sampler, "queries").values()), axis=0
-            )
+            sampler: np.mean(list(results.column(part, name, sampler, "queries").values()), axis=0)
             for sampler in samplers
         }
-        trees = next(iter(results.column("langevin", name, "langevin", "trees").values()))
+        trees = next(iter(results.column(part, name, "langevin", "trees").values()))
         pooled.append(np.concatenate([found[sampler] for sampler in samplers]))
         lines.append(_langevin_row(name, str(trees), pooled[-1]))
     lines.append(_langevin_row("**all queries**", NOTHING, np.concatenate(pooled, axis=1)))
@@ -100,7 +98,7 @@ def langevin(results):
 
 
 def _langevin_row(name, trees, scores):
-    """Rows of scores: langevin and plain, each tuned and twice as long."""
+    """Rows of scores: langevin and plain, each once and twice as long."""
     cells = [trees, *(f"{values.mean():.4f}" for values in scores)]
     cells += [str(difference(scores[0], scores[1])), str(difference(scores[2], scores[3]))]
     cells.append(str(difference(scores[1], scores[3])))

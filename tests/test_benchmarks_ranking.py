@@ -29,16 +29,16 @@ def tiny(n_queries, seed):
 def test_every_query_is_in_one_part_and_official_parts_are_kept():
     from benchmarks.ranking.sets import CHOOSE, LEARN, TEST, part_of
 
-    found = part_of("mq2008", list("abcde"), ["S5", "S1", "S4", "S2", "S3"])
-    assert found.tolist() == [TEST, LEARN, CHOOSE, LEARN, LEARN]
+    measured = part_of("mq2008", list("abcde"), ["S5", "S1", "S4", "S2", "S3"])
+    assert measured.tolist() == [TEST, LEARN, CHOOSE, LEARN, LEARN]
     split = ["test", "train"] * 8
     ids = np.array([f"q{number:02}" for number in range(16)])
-    found = part_of("yandex_relevance", ids, split)
-    assert (found[::2] == TEST).all()
-    assert found[1::2].tolist() == [LEARN, LEARN, LEARN, CHOOSE] * 2
+    measured = part_of("yandex_relevance", ids, split)
+    assert (measured[::2] == TEST).all()
+    assert measured[1::2].tolist() == [LEARN, LEARN, LEARN, CHOOSE] * 2
     order = np.random.default_rng(0).permutation(16)  # the order of the table does not matter
     again = part_of("yandex_relevance", ids[order], np.array(split)[order])
-    assert (again == found[order]).all()
+    assert (again == measured[order]).all()
     counts = np.bincount(part_of("bio_kdd04", np.arange(20), None))
     assert counts.tolist() == [2, 2, 16]
 
@@ -66,11 +66,11 @@ def test_a_trial_is_the_same_point_for_all_libraries():
     assert (np.sort(np.floor(TRIALS * cube), axis=0) == np.arange(TRIALS)[:, None]).all()
     assert (points("mq2008") == cube).all()
     for corner in (np.zeros(DIMENSIONS), np.full(DIMENSIONS, 1.0 - 1e-12), *cube):
-        found = [get_method(name).settings(variant, corner) for name, variant in variants()]
-        assert len({settings["learning_rate"] for settings in found}) == 1
-        leaves = [settings["num_leaves"] for settings in found if "num_leaves" in settings]
+        measured = [get_method(name).settings(variant, corner) for name, variant in variants()]
+        assert len({settings["learning_rate"] for settings in measured}) == 1
+        leaves = [settings["num_leaves"] for settings in measured if "num_leaves" in settings]
         assert all(7 <= count <= 31 for count in leaves)
-        shares = [settings["structure_sample"] for settings in found[:4]]
+        shares = [settings["structure_sample"] for settings in measured[:4]]
         assert all(0.3 <= share <= 1.0 for share in shares)
     modes = [get_method("catboost").settings("catboost YetiRank", point) for point in cube]
     assert sum("Classic" in mode["loss_function"] for mode in modes) == TRIALS // 2
@@ -82,12 +82,12 @@ def test_differences_are_those_of_the_paired_t_test():
 
     rng = np.random.default_rng(2)
     first, second = rng.uniform(size=(2, 40))
-    found = difference(first, second)
+    measured = difference(first, second)
     expected = stats.ttest_rel(first, second)
-    assert found.mean == pytest.approx((first - second).mean())
-    assert found.p == pytest.approx(expected.pvalue)
+    assert measured.mean == pytest.approx((first - second).mean())
+    assert measured.p == pytest.approx(expected.pvalue)
     above = stats.ttest_rel(first, second, alternative="greater")
-    assert found.bound == pytest.approx(above.confidence_interval(0.95).low)
+    assert measured.bound == pytest.approx(above.confidence_interval(0.95).low)
     assert difference(first, first).p == 1.0
 
 
@@ -99,16 +99,16 @@ def test_a_tiny_set_runs_through_all_parts_and_the_report(tmp_path, monkeypatch)
     learn, choose, test = tiny(30, 0), tiny(10, 1), tiny(20, 2)
     results = Results.resume(tmp_path / "ranking.jsonl")
     results.begin("a command")
-    own = "sglb query_squared"
+    ours = "sglb query_squared"
     # Test queries are not even passed to what must not see them.
-    chosen = tuning.tune("mq2008", own, (learn, choose, None), max_trees=20)
+    chosen = tuning.tune("mq2008", ours, (learn, choose, None), max_trees=20)
     assert chosen["ndcg"] == max(trial["ndcg"] for trial in chosen["trials"])
-    results.add(Job("tune", "mq2008", 0, own), chosen)
+    results.add(Job("tune", "mq2008", 0, ours), chosen)
     parts = (learn, choose, test)
-    scored = tuning.score(own, parts, chosen)
+    scored = tuning.score(ours, parts, chosen)
     assert len(scored["queries"]) == tuning.SEEDS
     assert len(scored["mean_of_5"]) == len(scored["queries"][0])
-    for name, lag in ((own, 0.0), ("lightgbm lambdarank", 0.1), ("catboost QueryRMSE", 0.2)):
+    for name, lag in ((ours, 0.0), ("lightgbm lambdarank", 0.1), ("catboost QueryRMSE", 0.2)):
         shifted = {key: (np.array(values) - lag).tolist() for key, values in scored.items()}
         results.add(Job("test", "mq2008", 0, name), shifted)
     for rule, row in chains.length((learn, choose, None), 0).items():
@@ -120,10 +120,10 @@ def test_a_tiny_set_runs_through_all_parts_and_the_report(tmp_path, monkeypatch)
     for metric in chains.METRICS:
         row = chains.matching(parts, {"settings": PACE}, metric, n_seeds=1, max_trees=20)
         results.add(Job("matching", "mq2008", 0, metric), row)
-    row = times.measure(own, (learn, choose, None), 0, n_trees=5)
-    results.add(Job("times", "yandex_relevance", 0, own), row)
+    row = times.measure(ours, (learn, choose, None), 0, n_trees=5)
+    results.add(Job("times", "yandex_relevance", 0, ours), row)
     results.add(Job("times", "yandex_relevance", 0, "catboost StochasticRank"), row)
-    results.add(Job("defaults", "mq2008", 0, own), tuning.default(own, parts, 0))
+    results.add(Job("defaults", "mq2008", 0, ours), tuning.default(ours, parts, 0))
 
     text = report.markdown(Results.read(results.path))
     assert "| above `lightgbm lambdarank`, p < 0.01 | +0.1000 ± 0.0000 |" in text

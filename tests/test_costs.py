@@ -90,8 +90,8 @@ def test_a_target_takes_its_costs_along():
     y, costs = rng.integers(0, 3, 10), rng.normal(size=(10, 3, 3))
     target = with_costs(y, costs)
     assert target.realised_costs.tolist() == [costs[i, y[i]].tolist() for i in range(10)]
-    some = target.take(np.array([7, 2]))
-    assert some.realised_costs.tolist() == target.realised_costs[[7, 2]].tolist()
+    several = target.take(np.array([7, 2]))
+    assert several.realised_costs.tolist() == target.realised_costs[[7, 2]].tolist()
     assert target.copies(2).realised_costs.tolist() == 2 * target.realised_costs.tolist()
 
 

@@ -171,8 +171,8 @@ def test_losses_with_a_law_do_no_work_around_a_circle(name):
 
 @pytest.mark.parametrize("name", QUERY_LOSSES)
 def test_with_weights_that_differ_in_a_query_only_query_squared_has_a_law(name):
-    found = abs(work(get_loss(name), ROW_WEIGHTS))
-    assert found < 1e-9 if name == "query_squared" else found > 0.1
+    result = abs(work(get_loss(name), ROW_WEIGHTS))
+    assert result < 1e-9 if name == "query_squared" else result > 0.1
 
 
 @pytest.mark.parametrize("loss", [LambdaRank(normalise=False), LambdaRank(), get_loss("yeti")])

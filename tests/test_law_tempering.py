@@ -102,11 +102,11 @@ def test_a_run_does_not_depend_on_threads_or_on_how_it_is_cut():
             temper(replicas, n_steps, n_threads=n_threads)
         return replicas
 
-    one, other = chains(1, [40]), chains(3, [3, 12, 25])
-    assert one.at_rung == other.at_rung
-    assert one.coldest == other.coldest
-    assert len(set(one.coldest)) > 1
-    for a, b in zip(one.chains, other.chains, strict=True):
+    single, other = chains(1, [40]), chains(3, [3, 12, 25])
+    assert single.at_rung == other.at_rung
+    assert single.coldest == other.coldest
+    assert len(set(single.coldest)) > 1
+    for a, b in zip(single.chains, other.chains, strict=True):
         assert np.array_equal(a.rows.raw, b.rows.raw)
 
 

@@ -131,9 +131,9 @@ def test_nothing_is_learned_where_there_is_nothing_to_rank(loss):
 def test_rows_that_are_equal_have_equal_scores_and_ties_are_placed_in_order(loss):
     twice, group = np.repeat(X[:300], 2, axis=0), np.repeat(GROUP[:300], 2)
     model = SGLBRanker(**FAST, loss=loss).fit(twice, np.repeat(Y[:300], 2), group)
-    score, place = model.predict(twice), model.rank(twice, group)
+    score, position = model.predict(twice), model.rank(twice, group)
     np.testing.assert_array_equal(score[::2], score[1::2])
-    assert (place[::2] < place[1::2]).all()
+    assert (position[::2] < position[1::2]).all()
 
 
 @pytest.mark.parametrize("loss", [*RANKING_LOSSES, StochasticRank("map", 1000)], ids=str)

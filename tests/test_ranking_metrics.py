@@ -119,12 +119,12 @@ def test_map_agrees_with_scikit_learn():
     rng = np.random.default_rng(4)
     y, groups = rng.integers(0, 2, 200).astype(float), rng.integers(0, 12, 200)
     score = rng.permutation(200).astype(float)  # without ties, which scikit-learn takes together
-    found = by_query("map", Target.of(y, groups=groups), score)
+    measured = by_query("map", Target.of(y, groups=groups), score)
     for query in range(12):
         rows = groups == query
         wanted = label_ranking_average_precision_score([y[rows]], [score[rows]])
-        assert found[query] == pytest.approx(wanted)
-        assert found[query] == pytest.approx(average_precision_score(y[rows], score[rows]))
+        assert measured[query] == pytest.approx(wanted)
+        assert measured[query] == pytest.approx(average_precision_score(y[rows], score[rows]))
 
 
 @every_metric

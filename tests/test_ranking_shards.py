@@ -101,10 +101,10 @@ class Problem:
         return boosted(*arguments, n_steps=n_steps, seed=7)
 
 
-def assert_same(found, expected):
+def assert_same(result, expected):
     assert np.abs(expected.values).max() > 0.0
     for name, array in expected.arrays().items():
-        assert found.arrays()[name].tobytes() == array.tobytes(), name
+        assert result.arrays()[name].tobytes() == array.tobytes(), name
 
 
 every_loss = pytest.mark.parametrize("loss", LOSS_CASES.values(), ids=LOSS_CASES)
@@ -118,8 +118,8 @@ def test_shards_of_whole_queries_give_the_same_model(loss, weighted, rule, n_sha
     sizes = SIZES[:14] if isinstance(loss, OwnMetric) else SIZES  # which takes n³ a query
     problem = Problem(loss, weighted=weighted, sizes=sizes)
     expected = problem.alone(LANGEVIN, RULES[rule], NEWTON)
-    found, rows = problem.run(n_shards, LANGEVIN, RULES[rule], NEWTON)
-    assert_same(found, expected)
+    result, rows = problem.run(n_shards, LANGEVIN, RULES[rule], NEWTON)
+    assert_same(result, expected)
     assert np.array_equal(rows.raw, expected.replay(problem.data.code_columns)[0])
 
 
@@ -130,8 +130,8 @@ def test_shards_of_copies_hold_the_same_queries_of_each(loss, weighted, n_shards
     sizes = SIZES[:14] if isinstance(loss, OwnMetric) else SIZES
     problem = Problem(loss, weighted=weighted, n_copies=3, sizes=sizes)
     expected = problem.alone(LANGEVIN, RULES["gradients"], GRADIENT)
-    found, rows = problem.run(n_shards, LANGEVIN, RULES["gradients"], GRADIENT)
-    assert_same(found, expected)
+    result, rows = problem.run(n_shards, LANGEVIN, RULES["gradients"], GRADIENT)
+    assert_same(result, expected)
     assert np.array_equal(rows.raw, expected.replay(problem.data.code_columns)[0])
 
 
@@ -159,8 +159,8 @@ def test_threads_and_shards_together_change_nothing(loss):
     sizes = SIZES[:14] if isinstance(loss, OwnMetric) else np.tile(SIZES, 5)
     problem = Problem(loss, weighted=True, sizes=sizes)
     expected = problem.alone(LANGEVIN, RULES["few rows"], NEWTON, n_steps=3)
-    found, _ = problem.run(3, LANGEVIN, RULES["few rows"], NEWTON, n_steps=3, n_threads=3)
-    assert_same(found, expected)
+    result, _ = problem.run(3, LANGEVIN, RULES["few rows"], NEWTON, n_steps=3, n_threads=3)
+    assert_same(result, expected)
 
 
 def test_a_query_in_two_shards_is_rejected():

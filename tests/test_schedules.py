@@ -35,12 +35,12 @@ STEPS = range(12)
 )
 def test_shapes_by_their_formulas(text, value):
     schedule = read_schedule(text, "width")
-    found = [schedule.at(step) for step in STEPS]
+    result = [schedule.at(step) for step in STEPS]
     wanted = [value(min(1.0, step / 10)) for step in STEPS]
-    np.testing.assert_allclose(found, wanted, rtol=1e-14)
-    assert found[0] == schedule.first
-    assert found[10] == found[11] == schedule.last
-    assert schedule.extremes == (min(found), max(found))
+    np.testing.assert_allclose(result, wanted, rtol=1e-14)
+    assert result[0] == schedule.first
+    assert result[10] == result[11] == schedule.last
+    assert schedule.extremes == (min(result), max(result))
 
 
 def test_a_string_is_a_schedule_and_back():
@@ -122,8 +122,8 @@ def test_annealing_is_a_geometric_schedule():
 
 def test_the_cosine_is_that_of_the_core():
     turns = np.linspace(0.0, 1.0, 101)
-    found = [cosine_turn(float(turn)) for turn in turns]
-    np.testing.assert_allclose(found, np.cos(2 * np.pi * turns), atol=3e-16)
+    result = [cosine_turn(float(turn)) for turn in turns]
+    np.testing.assert_allclose(result, np.cos(2 * np.pi * turns), atol=3e-16)
 
 
 # --- in chains ---
@@ -179,9 +179,9 @@ def test_a_ranking_gradient_is_that_of_the_sigma_of_its_step(kind):
     moving = kind(metric, sigma="linear(3, 1, 4)", **arguments)
     for step, sigma in ((0, 3.0), (2, 2.0), (9, 1.0)):
         draws = _core.Draws(5, step)
-        found, curvature = slopes(moving, TARGET, RAW, draws)
+        result, curvature = slopes(moving, TARGET, RAW, draws)
         wanted, at_sigma = slopes(kind(metric, sigma=sigma, **arguments), TARGET, RAW, draws)
-        np.testing.assert_allclose(found, wanted * sigma**2, rtol=1e-12, atol=1e-14)
+        np.testing.assert_allclose(result, wanted * sigma**2, rtol=1e-12, atol=1e-14)
         np.testing.assert_allclose(curvature, at_sigma * sigma**2, rtol=1e-12, atol=1e-14)
 
 

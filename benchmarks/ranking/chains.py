@@ -35,15 +35,15 @@ def length(parts, fold):
     queries = np.random.default_rng(0).permutation(len(rows.sizes))
     held_out = rows.take(queries[fold::FOLDS])
     learn = rows.take(np.delete(queries, np.s_[fold::FOLDS]))
-    found = {}
+    measured = {}
     # A chain of 450 steps or more has the same rate, so that the longest contains the others.
     model = sglb.fit(OWN, learn, {}, LENGTHS[-1], fold)
     for count, raw in zip(LENGTHS, sglb.stages(model, held_out.X, LENGTHS), strict=True):
-        found[f"{count} trees"] = {"queries": [held_out.score(raw).tolist()], "trees": count}
+        measured[f"{count} trees"] = {"queries": [held_out.score(raw).tolist()], "trees": count}
     model = sglb.fit(OWN, learn, {}, "auto", fold)
     scores = held_out.score(sglb.predict(model, held_out.X)).tolist()
-    found["automatic"] = {"queries": [scores], "trees": int(model.n_iter_)}
-    return found
+    measured["automatic"] = {"queries": [scores], "trees": int(model.n_iter_)}
+    return measured
 
 
 def langevin(parts, frozen, seed):
@@ -53,15 +53,15 @@ def langevin(parts, frozen, seed):
     """
     learn, choose, held_out = parts
     rows, counts = sets.both(learn, choose), (frozen["trees"], 2 * frozen["trees"])
-    found = {}
+    measured = {}
     for name in ("langevin", "plain"):
         settings = frozen["settings"] | {"sampler": name}
         if name == "plain":
             settings.pop("shrink_rate")
         model = sglb.fit(OWN, rows, settings, counts[-1], FIRST_SEED + seed)
         scores = [held_out.score(raw).tolist() for raw in sglb.stages(model, held_out.X, counts)]
-        found[name] = {"queries": scores, "trees": counts[0]}
-    return found
+        measured[name] = {"queries": scores, "trees": counts[0]}
+    return measured
 
 
 def matching(parts, frozen, metric, n_seeds=MATCHING_SEEDS, max_trees=MAX_TREES):

@@ -49,11 +49,11 @@ class Scores:
 
     def of(self, name, ranker, key="queries"):
         """Scores of a set's queries: means over seeds, or of the mean of several seeds' scores."""
-        found = []
+        measured = []
         for job, row in self.results.done.items():
             if (job.part, job.table, job.method) == (self.part, name, ranker) and key in row:
-                found += row[key] if key == "queries" else [row[key]]
-        return np.mean(found, axis=0) if found else None
+                measured += row[key] if key == "queries" else [row[key]]
+        return np.mean(measured, axis=0) if measured else None
 
     def common(self, *rankers):
         """The sets that all of these rankers have."""
@@ -80,10 +80,10 @@ class Scores:
             for name in self.common(first, second)
         )
 
-    def best(self, library, own):
+    def best(self, library, ours):
         """The ranker of a library with the lowest mean of `own` minus it, chosen in hindsight."""
-        named = [r for r in self.rankers if r.startswith(library) and self.common(own, r)]
-        return min(named, key=lambda ranker: self.against(own, ranker).mean, default=None)
+        named = [r for r in self.rankers if r.startswith(library) and self.common(ours, r)]
+        return min(named, key=lambda ranker: self.against(ours, ranker).mean, default=None)
 
 
 def frozen(results, name, ranker):

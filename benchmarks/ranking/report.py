@@ -56,8 +56,8 @@ def quality(scores):
     lines.append(f"| scored queries | {' | '.join(map(str, counts))} | {sum(counts)} | |")
     rows = {}
     for ranker in scores.rankers:
-        found = [scores.of(name, ranker) for name in scores.sets]
-        values = [nan if value is None else float(value.mean()) for value in found]
+        measured = [scores.of(name, ranker) for name in scores.sets]
+        values = [nan if value is None else float(value.mean()) for value in measured]
         has_all = scores.common(ranker) == scores.sets
         pooled = float(scores.pooled(ranker).mean()) if has_all else nan
         rows[ranker] = [*values, pooled, sum(values) / len(values)]
@@ -84,11 +84,11 @@ def differences(scores):
         common = scores.common(OWN, ranker)
         if ranker == OWN or not common:
             continue
-        found = scores.against(OWN, ranker)
+        measured = scores.against(OWN, ranker)
         cells = [
-            str(found),
-            f"{found.p:.2g}",
-            f"{found.bound:+.4f}",
+            str(measured),
+            f"{measured.p:.2g}",
+            f"{measured.bound:+.4f}",
             f"{scores.by_set(OWN, ranker):+.4f}",
             *(
                 str(difference(scores.of(name, OWN), scores.of(name, ranker)))
@@ -126,12 +126,17 @@ def goals(scores):
     return lines
 
 
-def _above(found):
-    return found.mean > 0.0 and found.p < LEVEL
+def _above(measured):
+    return measured.mean > 0.0 and measured.p < LEVEL
 
 
-def _goal(text, found, reached):
-    cells = [str(found), f"{found.p:.2g}", f"{found.bound:+.4f}", "yes" if reached else "**no**"]
+def _goal(text, measured, reached):
+    cells = [
+        str(measured),
+        f"{measured.p:.2g}",
+        f"{measured.bound:+.4f}",
+        "yes" if reached else "**no**",
+    ]
     return f"| {text} | " + " | ".join(cells) + " |"
 
 
@@ -170,10 +175,15 @@ def settings(results, scores):
 
 def failures(results):
     """Every failure with its message."""
-    found = [(job, row["error"]) for job, row in results.done.items() if "error" in row]
-    if not found:
+    measured = [(job, row["error"]) for job, row in results.done.items() if "error" in row]
+    if not measured:
         return []
-    return ["", "### Failures", "", *(f"- {' '.join(map(str, job))}: {why}" for job, why in found)]
+    return [
+        "",
+        "### Failures",
+        "",
+        *(f"- {' '.join(map(str, job))}: {why}" for job, why in measured),
+    ]
 
 
 def write(text):

@@ -165,12 +165,14 @@ def run(options, results):
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
-                    found = work()
+                    measured = work()
             except Exception as error:
                 traceback.print_exc()
-                found = {job.method: {"error": f"{type(error).__name__}: {error}"} for job in jobs}
+                measured = {
+                    job.method: {"error": f"{type(error).__name__}: {error}"} for job in jobs
+                }
             for job in jobs:
-                results.add(job, found[job.method] | {"commit": commit})
+                results.add(job, measured[job.method] | {"commit": commit})
             seconds = time.perf_counter() - start
             print(*jobs[0], f"{seconds:.1f} s", file=sys.stderr, flush=True)
 

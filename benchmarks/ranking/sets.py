@@ -58,12 +58,12 @@ def part_of(name, ids, split):
     if name in OFFICIAL:
         parts = {of: number for number, named in enumerate(OFFICIAL[name]) for of in named}
         return np.array([parts[of] for of in split])
-    place = np.argsort(np.argsort(ids, kind="stable"))
+    position = np.argsort(np.argsort(ids, kind="stable"))
     if name in BLOCKS:
-        return np.minimum(place % 10, TEST)
+        return np.minimum(position % 10, TEST)
     trained = np.asarray(split) == "train"
-    place = np.cumsum(trained[np.argsort(ids, kind="stable")])[place]
-    return np.where(trained, np.where(place % 4 == 0, CHOOSE, LEARN), TEST)
+    position = np.cumsum(trained[np.argsort(ids, kind="stable")])[position]
+    return np.where(trained, np.where(position % 4 == 0, CHOOSE, LEARN), TEST)
 
 
 def load(name):

@@ -33,9 +33,9 @@ def defaults(results):
         [*scores.sets, "all queries", "sglb minus this"],
     )
     for ranker in scores.rankers:
-        found = [scores.of(name, ranker) for name in scores.sets]
-        found.append(scores.pooled(ranker) if scores.common(ranker) == scores.sets else None)
-        cells = [NOTHING if value is None else f"{value.mean():.4f}" for value in found]
+        measured = [scores.of(name, ranker) for name in scores.sets]
+        measured.append(scores.pooled(ranker) if scores.common(ranker) == scores.sets else None)
+        cells = [NOTHING if value is None else f"{value.mean():.4f}" for value in measured]
         is_own = ranker == scores.rankers[0]
         cells.append(NOTHING if is_own else str(scores.against(scores.rankers[0], ranker)))
         lines.append(f"| {ranker} | " + " | ".join(cells) + " |")
@@ -57,8 +57,8 @@ def length(results):
     )
 
     def scores(name, rule):
-        found = results.column("length", name, rule, "queries")
-        return np.concatenate([found[fold][0] for fold in sorted(found)])
+        measured = results.column("length", name, rule, "queries")
+        return np.concatenate([measured[fold][0] for fold in sorted(measured)])
 
     automatic = np.concatenate([scores(name, "automatic") for name in names])
     for rule in rules:
@@ -86,12 +86,12 @@ def langevin(results, part, title):
     lines = heading(f"{title}: NDCG@10 on test queries", columns)
     pooled = []
     for name in names:
-        found = {
+        measured = {
             sampler: np.mean(list(results.column(part, name, sampler, "queries").values()), axis=0)
             for sampler in samplers
         }
         trees = next(iter(results.column(part, name, "langevin", "trees").values()))
-        pooled.append(np.concatenate([found[sampler] for sampler in samplers]))
+        pooled.append(np.concatenate([measured[sampler] for sampler in samplers]))
         lines.append(_langevin_row(name, str(trees), pooled[-1]))
     lines.append(_langevin_row("**all queries**", NOTHING, np.concatenate(pooled, axis=1)))
     return lines
@@ -111,14 +111,14 @@ def matching(results):
     for name in results.names("matching", 1):
         columns = ["trees", *(f"{metric.upper()}@10" for metric in METRICS)]
         lines += heading(f"StochasticRank of one metric, scored by all: {name}", columns)
-        found = {
+        measured = {
             metric: next(iter(results.column("matching", name, metric, "scores").values()))
             for metric in METRICS
             if results.column("matching", name, metric, "scores")
         }
         averages = {
             trained: {scored: np.mean(values, axis=0) for scored, values in scores.items()}
-            for trained, scores in found.items()
+            for trained, scores in measured.items()
         }
         for trained, scores in averages.items():
             trees = next(iter(results.column("matching", name, trained, "trees").values()))
@@ -153,19 +153,19 @@ def times(results):
         ["seconds, median", "times sglb query_squared (least to most)"],
     )
     for ranker in sorted(seconds, key=lambda ranker: median(seconds[ranker].values())):
-        found = seconds[ranker]
-        ratios = [found[repeat] / base[repeat] for repeat in found if repeat in base]
+        measured = seconds[ranker]
+        ratios = [measured[repeat] / base[repeat] for repeat in measured if repeat in base]
         lines.append(
-            f"| {ranker} | {number(median(found.values()))}"
+            f"| {ranker} | {number(median(measured.values()))}"
             f" | {median(ratios):.1f} ({min(ratios):.1f} to {max(ratios):.1f}) |"
         )
     lines.append("")
     for slow, same, goal in (STOCHASTIC, LAMBDARANK):
-        for own in (same, "sglb query_squared"):
-            if slow in seconds and own in seconds:
-                ratio = median(seconds[slow][r] / seconds[own][r] for r in seconds[own])
+        for ours in (same, "sglb query_squared"):
+            if slow in seconds and ours in seconds:
+                ratio = median(seconds[slow][r] / seconds[ours][r] for r in seconds[ours])
                 lines.append(
-                    f"- `{own}` is {ratio:.1f} times as fast as `{slow}`; the goal was {goal:g}:"
+                    f"- `{ours}` is {ratio:.1f} times as fast as `{slow}`; the goal was {goal:g}:"
                     f" {'reached' if ratio >= goal else '**not reached**'}."
                 )
     return lines

@@ -23,7 +23,6 @@ from sglb.costs import expected_costs
 from sglb.errors import require_rows
 from sglb.frame import read_groups, read_weight
 from sglb.target import Target
-from sglb.weights import equal_weights
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -227,5 +226,5 @@ def _read(y: ArrayLike, score: ArrayLike, group: Any, weight: Any, pos_label: An
             f" {np.shape(score)}"
         )
     require_rows("y", values, np.isfinite(values), "a finite number")
-    weights = equal_weights(len(values)) if weight is None else read_weight(weight, values)
+    weights = read_weight(weight, values)
     return Target.of(values, weights, groups=_read_strata(group, len(values)))

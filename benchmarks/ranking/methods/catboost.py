@@ -17,7 +17,7 @@ VARIANTS = {
 
 def settings(variant, point):
     rate, l2 = rate_and_l2(point)
-    found = {
+    measured = {
         "learning_rate": rate,
         "depth": whole_between(point[1], 4, 8),
         "l2_leaf_reg": l2,
@@ -28,8 +28,8 @@ def settings(variant, point):
     }
     if variant == "catboost YetiRank":
         # A Latin hypercube has one trial in each of TRIALS parts of the rates.
-        found["loss_function"] = YETI[whole_between(point[0], 0, TRIALS - 1) % 2]
-    return found
+        measured["loss_function"] = YETI[whole_between(point[0], 0, TRIALS - 1) % 2]
+    return measured
 
 
 def fit(variant, rows, settings, n_trees, seed):

@@ -29,8 +29,8 @@ def settings(variant, point):
 def fit(variant, rows, settings, n_trees, seed):
     from sglb import SGLBRanker
 
-    given = {"loss": VARIANTS.get(variant), "random_state": seed, "n_jobs": 1} | settings
-    model = SGLBRanker(n_estimators=n_trees, **given)
+    stated = {"loss": VARIANTS.get(variant), "random_state": seed, "n_jobs": 1} | settings
+    model = SGLBRanker(n_estimators=n_trees, **stated)
     return model.fit(rows.X, rows.y, group=rows.query)
 
 

@@ -116,7 +116,7 @@ class ChainEstimator(FittedChain):
             reject_costs(loss)
         sets = self._read_evaluation(stated_sets, rows, loss)
         metrics = get_metrics(eval_metric, rows.target.task, loss.n_outputs)
-        check_costs(loss, rows.target, [one.target for one in sets], metrics)
+        check_costs(loss, rows.target, [each.target for each in sets], metrics)
         names = getattr(self, "feature_names_in_", None)
         request = Request(
             self._kind,

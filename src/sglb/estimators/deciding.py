@@ -15,6 +15,7 @@ from sglb.estimators.fold_models import FoldModels
 from sglb.frame import read_weight
 from sglb.target import Target
 from sglb.thresholds import CountMetric, Sweep, Tuned, find_metric
+from sglb.weights import are_equal
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -113,7 +114,7 @@ def tune(probability: Floats, target: Target, metric: Any, costs: Any) -> Tuned:
     if isinstance(rule, CountMetric):
         return sweep.by_counts(rule)
     kept = target.take(target.weight > 0.0)
-    if kept.kernel_weight is not None:
+    if not are_equal(kept.weight):
         raise ValueError(
             "a function of (y, decisions) knows of no weights; pass a metric by name, or an object"
             " with of_counts(counts), as those of sglb.thresholds are"

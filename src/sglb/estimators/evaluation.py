@@ -69,4 +69,4 @@ def with_eval_costs(
         )
     if last_is_val:
         listed.append(matrix if costs_val is None else costs_val)
-    return [stated._replace(costs=one) for stated, one in zip(sets, listed, strict=True)]
+    return [stated._replace(costs=of_set) for stated, of_set in zip(sets, listed, strict=True)]

@@ -1,0 +1,124 @@
+"""From the parameters of an estimator to its sampler: "auto" resolved, stable rates."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from sglb import defaults
+from sglb.defaults import Size
+from sglb.leaves import LeafMethod
+from sglb.losses import Loss
+from sglb.samplers import IDLE, NOISY, SAMPLERS, Move, Rates, Sampler
+
+
+def make_sampler(
+    parameters: Mapping[str, Any],
+    loss: Loss,
+    leaf_method: LeafMethod,
+    size: Size,
+    *,
+    watched: bool = True,
+) -> Sampler:
+    """Return the sampler object that `sampler` and its parameters describe.
+
+    `watched` says that the chain ends where it is best.
+    """
+    spec = parameters["sampler"]
+    if not isinstance(spec, str):
+        _reject_idle(parameters, ("learning_rate", *IDLE), f"sampler={spec!r} has its own")
+        custom: Sampler = spec
+        return custom
+    if spec == "tempering" and parameters["n_chains"] > 1:
+        raise ValueError(
+            f"n_chains={parameters['n_chains']} is not allowed with sampler='tempering', which runs"
+            " several chains and predicts by the coldest; use n_chains=1"
+        )
+    for name, users in IDLE.items():
+        if spec not in users:
+            reason = f"sampler={spec!r} does not use it, sampler={users[0]!r} does"
+            _reject_idle(parameters, (name,), reason)
+    auto = parameters["temperature"] == "auto"
+    if spec == "langevin" and auto and defaults.is_multimodal(size, loss):
+        spec = "annealed"
+    return SAMPLERS[spec].of(_rates(parameters, spec, loss, leaf_method, size, watched=watched))
+
+
+def _rates(
+    parameters: Mapping[str, Any],
+    spec: str,
+    loss: Loss,
+    leaf_method: LeafMethod,
+    size: Size,
+    *,
+    watched: bool,
+) -> Rates:
+    """Return the numbers a sampler is made of; those it does not use are what they are."""
+
+    def stated(name: str, auto: Callable[[], float]) -> float:
+        return auto() if parameters[name] == "auto" else float(parameters[name])
+
+    n_steps = int(parameters["n_estimators"])
+    friction = stated("friction", lambda: defaults.FRICTION if spec in IDLE["friction"] else 1.0)
+
+    def auto_learning_rate() -> float:
+        rate = defaults.auto_learning_rate(size, n_steps, loss, leaf_method, watched=watched)
+        return rate * friction  # a velocity adds up the trees of 1 / friction steps
+
+    hot, temperature = 0.0, 0.0
+    if spec in NOISY:
+        hot = stated("temperature", lambda: defaults.auto_hot_temperature(size, loss))
+        temperature = stated("temperature", lambda: defaults.auto_temperature(size, loss))
+    return Rates(
+        learning_rate=stated("learning_rate", auto_learning_rate),
+        temperature=temperature,
+        hot_temperature=hot,
+        shrink_rate=stated(
+            "shrink_rate", lambda: defaults.auto_shrink_rate(size, loss, leaf_method)
+        ),
+        friction=friction,
+        subsample=float(parameters["subsample"]),
+        structure_noise=float(parameters["structure_noise"])
+        * (1.0 if spec == "annealed" else defaults.structure_noise_unit(size, loss, leaf_method)),
+        n_steps=n_steps,
+    )
+
+
+def _reject_idle(parameters: Mapping[str, Any], names: Iterable[str], reason: str) -> None:
+    """Reject parameters that would have no effect."""
+    for name in names:
+        value, idle = parameters[name], 1.0 if name in ("subsample", "structure_noise") else "auto"
+        if value != idle:
+            raise ValueError(f"{name}={value!r} has no effect: {reason}; leave it at {idle!r}")
+
+
+def check_stability(move: Move, loss: Loss, leaf_method: str) -> None:
+    """Reject a move that makes the chain diverge.
+
+    The state of a leaf follows S <- (C - eps c b e') S + ..., e the first unit vector, with
+    curvature c of the loss in raw (1 for a Newton step), which is stable if and only if all
+    eigenvalues are below 1: without momentum eps (c + gamma) < 2, with friction a 2 (2 - a). A loss
+    with bounded gradient cannot run away; there the shrink factor alone must stay positive.
+    """
+    rate, shrink_rate = move.learning_rate, (1.0 - move.shrink) / move.learning_rate
+    if move.shrink <= 0.0:
+        raise ValueError(
+            f"learning_rate={rate:g} times shrink_rate={shrink_rate:g} is {1.0 - move.shrink:g}; "
+            "the product must be below 1: use a smaller shrink_rate or learning_rate"
+        )
+    curvature = 1.0 if leaf_method == "newton" else loss.smoothness
+    bounded = leaf_method == "gradient" and loss.lipschitz is not None
+    if curvature is None or bounded:
+        return
+    C, b = move.transition.C, move.transition.b
+    pull = np.zeros_like(C)
+    pull[:, 0] = rate * curvature * b
+    if curvature > 0.0 and np.abs(np.linalg.eigvals(C - pull)).max() >= 1.0:
+        # The determinant of C is what friction leaves: 1 - a.
+        most = 2.0 if move.transition.size == 1 else 2.0 * (1.0 + float(np.linalg.det(C)))
+        raise ValueError(
+            f"learning_rate={rate:g} makes the chain diverge: learning_rate * (curvature + "
+            f"shrink_rate) = {rate * (curvature + shrink_rate):g} must be below {most:g} "
+            f"(curvature {curvature:g} for loss {loss.name!r}, leaf_method {leaf_method!r}); use a "
+            "smaller learning_rate"
+        )

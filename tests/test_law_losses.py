@@ -27,7 +27,7 @@ from law import (
     splits,
 )
 from sglb.leaves import LeafRule
-from sglb.losses import LOSSES, Huber, Logistic, Loss, Sla, Softmax, Welsch
+from sglb.losses import LOSSES, Huber, Logistic, Loss, Sla, Welsch, get_loss
 from sglb.samplers import Langevin
 from sglb.structure import GreedySearch
 
@@ -184,7 +184,7 @@ def test_both_wells_of_a_non_convex_loss_hold_mass(name):
 
 
 def make(name):
-    return Softmax(3) if name == "softmax" else LOSSES[name]()
+    return get_loss(name, n_classes=3)
 
 
 METHODS = [

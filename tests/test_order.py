@@ -28,6 +28,8 @@ WEIGHT = rng.uniform(0.01, 3.0, N)
 NUMBERS = np.round(SIGNAL + 0.3 * rng.normal(size=N), 2)  # rounded, so that there are ties
 ORDERS = [rng.permutation(N) for _ in range(3)]
 
+# A right decision costs nothing; what a wrong one does, differs from row to row.
+COSTS = rng.uniform(0.1, 3.0, (N, 4, 4)) * (1.0 - np.eye(4))
 GROUPS = rng.integers(0, 90, N)
 KINDS = {"regression": SGLBRegressor, "ranking": SGLBRanker}
 
@@ -116,15 +118,20 @@ def test_a_weighted_quantile_finds_a_tie_that_sums_of_floats_miss():
     assert quantile(Target.of(y, np.full(10, 0.1)), 0.5) == quantile(Target.of(y), 0.5) == 4.5
 
 
+def target(y, weight, order):
+    """The rows in an order, labels 0 and 1 with the costs of decisions about them."""
+    classes = np.arange(2) if set(y) <= {0.0, 1.0} else ()
+    rows = Target.of(y[order], taken(weight, order), classes=classes)
+    return rows.with_costs(COSTS[order, :2, :2]) if len(classes) else rows
+
+
 @pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS)
 @weighting
 def test_metrics_are_the_same_bits(metric, weight):
     task = metric.tasks[0]
     loss, y, raw = problem("squared" if task == "regression" else "logistic")
     raw = np.round(raw, 2)  # ties for the ranks
-    assert_order_does_not_matter(
-        lambda order: [metric(Target.of(y[order], taken(weight, order)), raw[order], loss)]
-    )
+    assert_order_does_not_matter(lambda order: [metric(target(y, weight, order), raw[order], loss)])
 
 
 def test_facts_of_weights_and_of_classes_are_the_same_bits():
@@ -179,8 +186,10 @@ def test_a_whole_chain_without_noise_is_the_same_bits(name, weight):
     model = kind(loss=name, sampler="plain", random_strength=0, n_estimators=20, random_state=0)
 
     def numbers(order):
-        groups = {"group": GROUPS[order]} if loss.by_group else {}
-        model.fit(X[order], y[order], sample_weight=taken(weight, order), **groups)
+        more = {"group": GROUPS[order]} if loss.by_group else {}
+        if loss.uses_costs:
+            more["costs"] = COSTS[order]
+        model.fit(X[order], y[order], sample_weight=taken(weight, order), **more)
         arrays = [array.reshape(-1) for array in model.trace_.arrays().values()]
         variance = model._model.residual_variance
         return np.concatenate([*arrays, model.trace_.offset, [variance or 0.0]])

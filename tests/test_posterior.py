@@ -197,7 +197,7 @@ def test_wrong_arguments_are_rejected(two, options, message):
 def test_a_posterior_asks_for_what_it_needs():
     X, y = NUMBERS
     model = SGLBRegressor(**FAST).fit(X, y)
-    with pytest.raises(ValueError, match="uncertainty=True; or state it: temperature="):
+    with pytest.raises(ValueError, match="uncertainty=True; or state the temperature"):
         model.posterior(X, y)
     assert model.posterior(X, y, temperature=3000.0, n_draws=4).n_draws == 4
     with pytest.raises(ValueError, match="X has 442 rows but y has 10"):

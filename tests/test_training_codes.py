@@ -6,6 +6,7 @@ import pytest
 
 from sglb import SGLBClassifier, SGLBRegressor, archive
 from sglb.categories import training_codes
+from sglb.estimators.error_bars import N_DRAWS
 from sglb.frame import Features
 from sglb.labels import label_objects
 from sglb.posterior import TreePartitions
@@ -120,7 +121,7 @@ def test_a_fit_with_uncertainty_has_the_draws_of_the_posterior_of_its_rows(weigh
     weight = np.where(np.arange(N_ROWS) % 5 == 0, 0.0, 2.0) if weighted else None
     model = SGLBClassifier(uncertainty=True, **options).fit(X, y, weight)
     stored = archive.loads(archive.dumps(model._model)).posterior
-    post = SGLBClassifier(**options).fit(X, y, weight).posterior(X, y, weight)
+    post = SGLBClassifier(**options).fit(X, y, weight).posterior(X, y, weight, n_draws=N_DRAWS)
     assert post.plan == stored.plan
     assert (post._posterior.draws.values == stored.draws.values).all()
 
@@ -162,5 +163,5 @@ def test_rows_in_another_order_have_draws_of_the_same_spread():
 def test_numbers_are_drawn_by_the_codes_of_training_too():
     X, y = frame(), targets()["numbers"].values
     model = SGLBRegressor(uncertainty=True, **FAST).fit(X, y)
-    post = model.posterior(X, y)
+    post = model.posterior(X, y, n_draws=N_DRAWS)
     assert (post._posterior.draws.values == model._model.posterior.draws.values).all()

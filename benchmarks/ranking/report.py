@@ -97,7 +97,7 @@ def differences(scores):
                 for name in scores.sets
             ),
         ]
-        lines.append(f"| {ranker} | " + " | ".join(cells) + " |")
+        lines.append(f"| {_named(scores, ranker)} | " + " | ".join(cells) + " |")
     return [
         *lines,
         "",
@@ -142,14 +142,24 @@ def _goal(text, measured, reached):
 
 def means(scores):
     """What the mean of several seeds adds, of every ranker."""
-    columns = ["one seed", "three", "five", "five less one"]
+    columns = ["one seed", "three", "five", "five less one", f"five of {OWN} minus these"]
     lines = heading("Mean of the scores of several seeds, NDCG@10 over all queries", columns)
     for ranker in scores.rankers:
         single = scores.pooled(ranker)
         several = [scores.pooled(ranker, key) for key in ("mean_of_3", "mean_of_5")]
         cells = [f"{values.mean():.4f}" for values in (single, *several)]
-        lines.append(f"| {ranker} | {' | '.join(cells)} | {difference(several[1], single)} |")
+        cells.append(str(difference(several[1], single)))
+        names = scores.common(OWN, ranker)
+        ours, theirs = (scores.pooled(r, "mean_of_5", names) for r in (OWN, ranker))
+        cells.append(NOTHING if ranker == OWN else str(difference(ours, theirs)))
+        lines.append(f"| {_named(scores, ranker)} | " + " | ".join(cells) + " |")
     return lines
+
+
+def _named(scores, ranker):
+    """The name of a ranker, and its sets if it does not have all."""
+    names = scores.common(ranker)
+    return ranker if names == scores.sets else f"{ranker} ({', '.join(names)} only)"
 
 
 def settings(results, scores):

@@ -42,7 +42,8 @@ def defaults(results):
     trees = []
     for name in scores.sets:
         counts = results.column("defaults", name, scores.rankers[0], "trees").values()
-        trees.append(f"{name} {round(mean(counts))}")
+        if counts:
+            trees.append(f"{name} {round(mean(counts))}")
     return [*lines, "", f"Trees of {scores.rankers[0]}: {', '.join(trees)}."]
 
 

@@ -33,3 +33,8 @@ def test_the_blocks_of_the_guide_to_decisions_run():
     names = run_blocks("docs/decisions.md")
     assert names["to_call"].sum() == 100
     assert 0.0 < names["tuned"].best_threshold_ < 1.0
+
+
+def test_the_blocks_of_the_page_of_samplers_run():
+    names = run_blocks("docs/dynamics.md")
+    assert len(names["ladder"].ladder()) == 4

@@ -24,10 +24,10 @@ struct Pairs {
     double scale = 1.0;
     bool normalise = false;
     AlignedVector<double> raw, gain, discount, gradient, hessian;
-    AlignedVector<double> slope, bend;  // of the pairs of one document
+    AlignedVector<double> slope, curvature;  // of the pairs of one document
 
     explicit Pairs(int64_t longest) {
-        for (auto* array : {&raw, &gain, &discount, &gradient, &hessian, &slope, &bend})
+        for (auto* array : {&raw, &gain, &discount, &gradient, &hessian, &slope, &curvature})
             array->resize(static_cast<size_t>(longest));
     }
     void clear() {
@@ -54,11 +54,11 @@ struct First {
     double near, far;  // a weight is divided by near + far |z_i - z_j|
 };
 
-// Gradient and hessian by z_j of the pairs of a document i with n others: OUT slope, bend [n]. The
-// gradient by z_i is -slope.
+// Gradient and hessian by z_j of the pairs of a document i with n others: OUT slope, curvature [n].
+// The gradient by z_i is -slope.
 SGLB_INLINE void pair_slopes(const First& i, int64_t n, const double* __restrict raw,
                              const double* __restrict gain, const double* __restrict discount,
-                             double* __restrict slope, double* __restrict bend) {
+                             double* __restrict slope, double* __restrict curvature) {
     const First first = i;  // lets the compiler keep it in registers
     for (int64_t j = 0; j < n; ++j) {
         const double gap = first.gain - gain[j], distance = first.raw - raw[j];
@@ -69,7 +69,7 @@ SGLB_INLINE void pair_slopes(const First& i, int64_t n, const double* __restrict
         const double wrong = 1.0 / (1.0 + exponential(first.sigma * (sign * distance)));
         const double pull = first.sigma * weight * wrong;
         slope[j] = sign * pull;
-        bend[j] = first.sigma * pull * (1.0 - wrong);
+        curvature[j] = first.sigma * pull * (1.0 - wrong);
     }
 }
 
@@ -84,15 +84,15 @@ SGLB_INLINE double add_pairs(Pairs& pairs, int64_t i) {
                       pairs.normalise ? 0.01 : 1.0,
                       pairs.normalise ? 1.0 : 0.0};
     double* __restrict slope = pairs.slope.data();
-    double* __restrict bend = pairs.bend.data();
+    double* __restrict curvature = pairs.curvature.data();
     pair_slopes(first, n, pairs.raw.data() + after, pairs.gain.data() + after,
-                pairs.discount.data() + after, slope, bend);
+                pairs.discount.data() + after, slope, curvature);
     double* __restrict gradient = pairs.gradient.data();
     double* __restrict hessian = pairs.hessian.data();
     for (int64_t j = 0; j < n; ++j) gradient[after + j] += slope[j];
-    for (int64_t j = 0; j < n; ++j) hessian[after + j] += bend[j];
+    for (int64_t j = 0; j < n; ++j) hessian[after + j] += curvature[j];
     gradient[i] -= sum_in_lanes(slope, n);
-    hessian[i] += sum_in_lanes(bend, n);
+    hessian[i] += sum_in_lanes(curvature, n);
     for (int64_t j = 0; j < n; ++j) slope[j] = absolute(slope[j]);
     return sum_in_lanes(slope, n);
 }

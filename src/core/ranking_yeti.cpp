@@ -75,11 +75,11 @@ void add_neighbours(const RankingMetric& metric, Documents& d) {
         if (weight == 0.0) continue;
         if (d.gain[i] < d.gain[j]) std::swap(i, j);
         const double wrong = 1.0 / (1.0 + exponential(d.raw[i] - d.raw[j]));
-        const double pull = weight * wrong, bend = pull * (1.0 - wrong);
+        const double pull = weight * wrong, curvature = pull * (1.0 - wrong);
         d.gradient[i] -= pull;
         d.gradient[j] += pull;
-        d.hessian[i] += bend;
-        d.hessian[j] += bend;
+        d.hessian[i] += curvature;
+        d.hessian[j] += curvature;
     }
 }
 

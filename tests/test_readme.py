@@ -8,10 +8,10 @@ import pytest
 REPOSITORY = Path(__file__).parent.parent
 
 
-def run_blocks(page):
+def run_blocks(page, at_least=4):
     """Run the Python blocks of a page; return the names they leave behind."""
     blocks = re.findall(r"```python\n(.*?)```", (REPOSITORY / page).read_text(), flags=re.S)
-    assert len(blocks) >= 4
+    assert len(blocks) >= at_least
     names = {"__name__": "page"}
     for block in blocks:
         exec(compile(block, page, "exec"), names)
@@ -36,5 +36,5 @@ def test_the_blocks_of_the_guide_to_decisions_run():
 
 
 def test_the_blocks_of_the_page_of_samplers_run():
-    names = run_blocks("docs/dynamics.md")
+    names = run_blocks("docs/dynamics.md", at_least=1)
     assert len(names["ladder"].ladder()) == 4

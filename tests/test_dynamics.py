@@ -81,7 +81,7 @@ def test_the_draws_of_a_cyclical_chain_are_the_noisy_states():
 
 
 def test_a_ladder_is_geometric_and_has_one_prior():
-    rungs = Tempering(0.1, 0.01, 0.2, hot_temperature=1.0, n_replicas=3).ladder()
+    rungs = Tempering(0.02, 0.01, 0.2, hot_temperature=1.0, n_replicas=3).ladder()
     assert [rung.temperature for rung in rungs] == pytest.approx([0.01, 0.1, 1.0])
     priors = [rung.temperature / rung.shrink_rate for rung in rungs]
     assert priors == pytest.approx([0.05] * 3)
@@ -99,6 +99,7 @@ def test_tempering_tells_how_often_neighbours_exchange(capsys):
         (lambda: Cyclical(0.1, 1.0, 0.1, 10, drawn=0.0), r"drawn must be in \(0, 1\]"),
         (lambda: Tempering(0.1, 1.0, 0.1, 0.5), "hot_temperature must be above the temperature"),
         (lambda: Tempering(0.1, 0.0, 0.1, 0.5), "temperature must be above 0"),
+        (lambda: Tempering(0.1, 1e-3, 0.1, 1.0), "shrink_rate must be below 0.01, because the hot"),
         (lambda: Tempering(0.1, 0.1, 0.1, 0.5, n_replicas=1), "n_replicas must be at least 2"),
         (
             lambda: SGLBRegressor(sampler="tempering", n_chains=2).fit(X, Y),

@@ -39,6 +39,12 @@ class Tempering(Named):
         demand("temperature", self.temperature, self.temperature > 0.0, "above 0")
         is_hotter = self.hot_temperature > self.temperature
         demand("hot_temperature", self.hot_temperature, is_hotter, "above the temperature")
+        most = self.temperature / (self.hot_temperature * self.learning_rate)
+        wanted = (
+            f"below {most:.3g}, because the hottest chain shrinks hot_temperature / temperature"
+            " times as fast as the coldest"
+        )
+        demand("shrink_rate", self.shrink_rate, self.shrink_rate < most, wanted)
         demand("n_replicas", self.n_replicas, self.n_replicas >= 2, "at least 2")
         demand("swap_every", self.swap_every, self.swap_every >= 1, "at least 1")
 

@@ -1,5 +1,7 @@
 """Settings shared by all tests."""
 
+import signal
+
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -16,6 +18,8 @@ settings.load_profile("sglb")
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "wheel: builds wheels, a minute each; -m 'not wheel' skips")
+    # A shell's background job ignores Ctrl-C, and Python with it; tests of Ctrl-C need it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

@@ -8,11 +8,11 @@ from benchmarks.quality.significance import LEVEL, paired
 from benchmarks.tables import NOTHING
 from benchmarks.uncertainty import tables
 from benchmarks.uncertainty.goals import GOALS, PUBLISHED
-from benchmarks.uncertainty.methods import METHODS, OWN, get_method, installed, variants
+from benchmarks.uncertainty.methods import LAWS, METHODS, OWN, get_method, installed, variants
 
 BEGIN = "<!-- uncertainty: written by python -m benchmarks.uncertainty -->"
 END = "<!-- end of uncertainty -->"
-OURS = tuple(variants([OWN]))
+OURS = tuple(variants(LAWS))
 STUDENTS = tuple(name for name in OURS if not name.endswith(", normal"))
 PEERS = tuple(name for name in variants(METHODS) if name not in OURS)
 

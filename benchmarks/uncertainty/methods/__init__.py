@@ -18,7 +18,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 OWN = "sglb"
-METHODS = (OWN, "sglb_conformal", "ngboost", "catboost", "lightgbm", "quantile_forest", "hessboost")
+LAWS = (OWN, "sglb_chains")  # methods of this library with a distribution of y
+METHODS = (*LAWS, "sglb_conformal")
+METHODS += ("ngboost", "catboost", "lightgbm", "quantile_forest", "hessboost")
 MAX_ROUNDS, PATIENCE = 1000, 50
 HELD_OUT = 0.2
 COVERAGE = 0.9

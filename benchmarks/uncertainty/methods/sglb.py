@@ -8,21 +8,18 @@ PACKAGE = "sglb"
 NOTE = (
     "`SGLBRegressor(uncertainty=True).fit(X, y)` and no other setting: the number of trees is"
     " cross-validated; `predict_distribution` is Student's, and again as a normal of its mean and"
-    " variance; five chains are `n_chains=5`, a fit by itself"
+    " variance"
 )
-CHAINS = {"sglb": 1, "sglb, 5 chains": 5}
-VARIANTS = tuple(f"{name}{law}" for name in CHAINS for law in ("", ", normal"))
+VARIANTS = ("sglb", "sglb, normal")
 
 
 def forecast(train, test, seed, threads, **settings):
-    """`settings` are for tests; the comparison has none."""
-    forecasts = {}
-    for name, n_chains in CHAINS.items():
-        student, seconds = fit(train, test, seed, threads, n_chains=n_chains, **settings)
-        normal = Normal(student.mean, student.std)
-        forecasts[name] = Forecast.of(student, seconds)
-        forecasts[f"{name}, normal"] = Forecast.of(normal, seconds)
-    return forecasts
+    """`settings` are for tests and other numbers of chains; the comparison has none."""
+    student, seconds = fit(train, test, seed, threads, **settings)
+    normal = Normal(student.mean, student.std)
+    return dict(
+        zip(VARIANTS, (Forecast.of(law, seconds) for law in (student, normal)), strict=True)
+    )
 
 
 def fit(train, test, seed, threads, **settings):

@@ -16,6 +16,7 @@ from sklearn.ensemble import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
 import sglb
@@ -118,6 +119,36 @@ def test_draws_are_around_a_model_of_scikit_learn(name):
 @pytest.mark.parametrize("make", [lightgbm, xgboost, catboost])
 def test_draws_are_around_a_model_of_a_library(make, kind, data):
     check(make(kind, data), data)
+
+
+@pytest.mark.parametrize("data", [NUMBERS, TWO], ids=["numbers", "two"])
+@pytest.mark.parametrize("make", [lightgbm, xgboost, catboost, None])
+def test_no_rows_have_no_predictions_in_every_library(make, data):
+    if make is None:
+        name = "forest, numbers" if data is NUMBERS else "boosting, two"
+        model = SCIKIT[name]()[0]
+    else:
+        model = make("estimator", data)
+    post = sglb.posterior_of(model, *data, n_draws=4, temperature=1.0)
+    classes = () if data is NUMBERS else (2,)
+    none = data[0][:0]
+    assert post.predict(none).shape == (4, 0, *classes)
+    assert post.interval(none).shape == (0, *classes, 2)
+    assert post.uncertainty(none).knowledge.shape == (0,)
+    with pytest.raises(ValueError, match="X has no rows"):
+        sglb.posterior_of(model, none, data[1][:0])
+
+
+@pytest.mark.parametrize("kind", [RandomForestClassifier, GradientBoostingRegressor])
+def test_a_model_that_is_not_fitted_is_called_so(kind):
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        sglb.posterior_of(kind(), *TWO)
+
+
+def test_an_estimator_of_lightgbm_that_is_not_fitted_is_called_so():
+    library = pytest.importorskip("lightgbm")
+    with pytest.raises(NotFittedError, match="Need to call fit"):
+        sglb.posterior_of(library.LGBMClassifier(), *TWO)
 
 
 def test_labels_are_those_of_the_model():

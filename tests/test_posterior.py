@@ -13,8 +13,9 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 
 from sglb import ModelFormatError, SGLBClassifier, SGLBRegressor, archive, load
 from sglb.losses import get_loss
+from sglb.posterior import PosteriorPlan
 from sglb.posterior.harmless import PRIOR_VARIANCES
-from sglb.posterior.of_model import LEAST_TEMPERATURE, noise_temperature
+from sglb.posterior.of_model import LEAST_TEMPERATURE, noise_temperature, variance_of_numbers
 from sglb.target import Target
 from sglb.uncertainty import of_probabilities
 
@@ -213,6 +214,56 @@ def test_the_temperature_of_the_squared_loss_is_the_variance_of_the_residuals():
     weighted = Target.of(y, [2.0, 1.0, 1.0])
     assert noise_temperature(get_loss("squared"), weighted, raw) == pytest.approx(6.0 / 4.0)
     assert noise_temperature(get_loss("squared"), Target.of(y), y[None]) == LEAST_TEMPERATURE
+
+
+def test_a_temperature_that_is_not_allowed_is_named(two):
+    with pytest.raises(ValueError, match=r"^temperature=0 is not allowed"):
+        two[0].posterior(*TWO, temperature=0)
+
+
+def automatic(name, y, raw, temperature, kind="laplace"):
+    loss, target = get_loss(name), Target.of(np.array(y))
+    plan = PosteriorPlan(kind, temperature=temperature)
+    return variance_of_numbers(loss.adapt(target), target, np.array([raw]), plan)
+
+
+def test_the_automatic_prior_variance_is_in_units_of_what_a_row_tells():
+    assert automatic("squared", [1.0, 7.0, 3.0], [2.0, 2.0, 0.0], 9.0) == 0.3
+    assert automatic("squared", [1.0, 7.0, 3.0], [2.0, 2.0, 0.0], 9.0, "full") == 1.0
+    # Of counts the curvature is the mean; the variance of a log mean is .3 at most, whatever T.
+    log_means = np.log([50.0, 100.0, 150.0])
+    assert automatic("poisson", [40.0, 90.0, 170.0], log_means, 2.0) == pytest.approx(0.003)
+    assert automatic("poisson", [0.0, 1.0, 0.0], np.log([0.1, 0.2, 0.3]), 2.0) == 0.15
+    # |gradient| of the absolute loss is 1, so that a row tells its median with variance T^2.
+    assert automatic("absolute", [0.0, 1.0, 2.0], [0.0, 1.0, 2.0], 5.0) == pytest.approx(1.5)
+
+
+@pytest.mark.parametrize("loss", ["squared", "absolute", "huber"])
+def test_automatic_draws_follow_the_unit_of_y(loss):
+    X, y = NUMBERS
+    spread = []
+    for unit in (1.0, 1024.0):
+        model = SGLBRegressor(loss=loss, uncertainty=True, **FAST).fit(X, unit * y)
+        spread.append(model.posterior(X, unit * y, n_draws=20).std(X) / unit)
+    np.testing.assert_allclose(spread[1], spread[0], rtol=1e-3)
+
+
+def test_large_counts_have_draws_of_their_size():
+    """The diabetes scores as counts: mean 152, and 20 times the variance of a Poisson law."""
+    X, y = NUMBERS
+    model = SGLBRegressor(loss="poisson", uncertainty=True, **FAST).fit(X, np.round(y))
+    std = np.sqrt(model.predict_uncertainty(X).knowledge)
+    assert 10.0 < np.median(std) < 77.0  # the spread of y
+    assert std.max() < 4.0 * 77.0
+
+
+def test_one_row_is_too_few_to_compare_with_predictions():
+    X, y = NUMBERS
+    with pytest.raises(ValueError, match=r"uncertainty=True needs two rows or more.* there is 1"):
+        SGLBRegressor(uncertainty=True, **FAST).fit(X[:3], y[:3], sample_weight=[0.0, 1.0, 0.0])
+    assert np.isfinite(
+        SGLBRegressor(uncertainty=True, **FAST).fit(X[:2], y[:2]).predict_interval(X)
+    ).all()
 
 
 def assert_same(model, other, X):

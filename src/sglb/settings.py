@@ -159,7 +159,8 @@ def check_parameters(parameters: Mapping[str, Any]) -> None:
                 f". If this model was read from a file: a file does not hold a {name} of your own;"
                 f" call set_params({name}=...) before fit"
             )
-        raise ValueError(f"{name}={value!r} is not allowed; use {rule.allowed}{advice}")
+        stated = name.removeprefix("posterior_")  # a posterior's temperature has a rule of its own
+        raise ValueError(f"{stated}={value!r} is not allowed; use {rule.allowed}{advice}")
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ class Uncertainty(NamedTuple):
 def entropy(probability: Floats) -> Floats:
     """Return the entropy in nats over the last axis, -sum_c p_c log p_c, with 0 log 0 = 0."""
     positive = np.where(probability > 0.0, probability, 1.0)
-    return np.asarray(-np.sum(probability * np.log(positive), axis=-1), dtype=np.float64)
+    return np.asarray(0.0 - np.sum(probability * np.log(positive), axis=-1), dtype=np.float64)
 
 
 def of_probabilities(draws: Floats) -> Uncertainty:

@@ -113,7 +113,7 @@ class ChainEstimator(FittedChain):
         rows = self._read_rows(stated)
         loss, threads = self._choose_loss(rows.target.classes), n_threads(self.n_jobs)
         if self.uncertainty:
-            reject_costs(loss)
+            check_error_bars(loss, rows.target)
         sets = self._read_evaluation(stated_sets, rows, loss)
         metrics = get_metrics(eval_metric, rows.target.task, loss.n_outputs)
         check_costs(loss, rows.target, [each.target for each in sets], metrics)
@@ -202,7 +202,9 @@ class ChainEstimator(FittedChain):
             second halves (`sglb.posterior.long_chains`).
         prior_variance : variance of a raw score before any data, at temperature 1; more is more
             spread. "auto" is .3 for numbers, where 90 % intervals of the mean held known functions
-            in about 90 % of the rows. For classes it is the largest of 3, 1.7, 1, ... .01 at
+            in about 90 % of the rows; of losses with another curvature than the squared one's it is
+            divided by that (of counts by their mean), and logarithms of y have a variance of .3 at
+            most. For classes it is the largest of 3, 1.7, 1, ... .01 at
             which the mean of the draws should cost at most .1 % of the log loss on new rows, even
             if the model is so cautious that its log odds are 10 % too small. That is for
             predictions; intervals that hold the true probabilities need more, .3 to 1.
@@ -331,6 +333,16 @@ def check_costs(
                 f"eval_set[{number}] has no costs, which {asking[0]} needs: pass eval_costs, a list"
                 " with those of each set; a matrix passed as costs is that of all sets"
             )
+
+
+def check_error_bars(loss: Loss, target: Target) -> None:
+    """Reject rows and a loss of which uncertainty=True could not learn anything."""
+    reject_costs(loss)
+    if loss.task == "regression" and len(target) < 2:
+        raise ValueError(
+            f"uncertainty=True needs two rows or more, as y is compared with predictions of chains"
+            f" that have not seen it; there is {len(target)}"
+        )
 
 
 def reject_costs(loss: Loss) -> None:

@@ -93,7 +93,7 @@ class ConformalClassifier:
 
     def __init__(self, model: "SGLBClassifier", X: Any, y: Any) -> None:
         if len(model.classes_) < 2:
-            raise ValueError(f"the model knows a single class, {model.classes_[0]!r}")
+            raise ValueError(f"the model knows a single class, {model.classes_.tolist()[0]!r}")
         self.model = model
         probability = _require_rows(model.predict_proba(X))
         known = Target.of([], classes=model.classes_)

@@ -19,7 +19,7 @@ LOSSES = {
 
 def read(model: Any) -> PeerModel:
     """Read a Booster, or the Booster of a fitted estimator."""
-    booster = getattr(model, "booster_", model)
+    booster = model if hasattr(model, "model_to_string") else model.booster_
     # Such as "binary sigmoid:1"; "regression sqrt" is the square root of y.
     text = booster.model_to_string(num_iteration=1)
     line = re.search(r"^objective=(.*)$", text, re.MULTILINE)

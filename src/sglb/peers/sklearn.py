@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from sglb.losses import Loss
 from sglb.peers.base import NO_CLASSES, PeerModel, loss_of
@@ -25,10 +26,13 @@ LOSSES = {
 def read(model: Any) -> PeerModel:
     """Read a fitted forest or GradientBoosting."""
     names = {kind.__name__ for kind in type(model).__mro__}
-    if "BaseForest" in names:
-        return _read_forest(model)
-    if "BaseGradientBoosting" in names:
-        return _read_boosting(model)
+    for kind, read_fitted in (
+        ("BaseForest", _read_forest),
+        ("BaseGradientBoosting", _read_boosting),
+    ):
+        if kind in names:
+            check_is_fitted(model)
+            return read_fitted(model)
     reason = "it is not an ensemble of trees with a method `apply`"
     if "BaseHistGradientBoosting" in names:
         reason = "scikit-learn does not tell the leaves of its rows; GradientBoosting has `apply`"

@@ -67,9 +67,11 @@ class PeerSource:
         self.loss = loss
         self.n_jobs = n_jobs
         self.temperature = 1.0
+        if not _count_rows(X):
+            raise ValueError("X has no rows")
         leaves = _two_dimensional(model.leaves(X))
         if not leaves.size:
-            raise ValueError(f"there are {leaves.shape[0]} rows in {leaves.shape[1]} trees")
+            raise ValueError("the model has no trees")
         self.numbers = LeafNumbers(leaves)
 
     @property
@@ -83,7 +85,10 @@ class PeerSource:
         return n_threads(self.n_jobs)
 
     def rows(self, X: Any) -> SourceRows:
-        """Return the leaves and raw scores of rows."""
+        """Return the leaves and raw scores of rows; libraries cannot tell those of none."""
+        if not _count_rows(X):
+            none = np.empty((0, len(self.numbers.n_leaves)))
+            return SourceRows(self.numbers.partitions(none), np.empty((self.loss.n_outputs, 0)))
         return SourceRows(self.numbers.partitions(self.model.leaves(X)), self.raw(X))
 
     def raw(self, X: Any) -> Floats:
@@ -144,7 +149,7 @@ def posterior_of(
     X_calibration, y_calibration : in regression, rows that the model was not trained on. Their
         residuals tell the temperature.
     prior_variance : variance of a raw score before any data, at temperature 1; more is more spread.
-        "auto" is .3 for numbers, and for classes the largest of 3, 1.7, 1, ... .01 at which the
+        "auto" is .3 / curvature of the loss for numbers, and for classes the largest of 3, 1.7, 1, ... .01 at which the
         mean of the draws should cost at most .1 % of the log loss on new rows.
     temperature : 1 for a loss that is minus a log likelihood; for the squared loss the variance of
         the noise, for example that of residuals in a cross-validation. "auto" is 1 for classes, and
@@ -207,6 +212,14 @@ def _temperature(source: PeerSource, X: Any, y: Any) -> float:
     target = source.target(y, read_weight(None, range(raw.shape[1])))
     source.loss.check_target(target)
     return noise_temperature(source.loss, target, raw)
+
+
+def _count_rows(X: Any) -> int:
+    """Return the number of rows of anything that a library accepts."""
+    if hasattr(X, "num_row"):  # XGBoost's DMatrix and CatBoost's Pool
+        return int(X.num_row())
+    shape = getattr(X, "shape", None)
+    return int(shape[0]) if shape else len(X)
 
 
 def _two_dimensional(leaves: ArrayLike) -> Array:

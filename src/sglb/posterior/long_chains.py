@@ -26,7 +26,13 @@ from sglb.diagnostics import LEAST_DRAWS
 from sglb.leaves import LeafRule
 from sglb.losses import Loss
 from sglb.posterior.drawing import AUTO_STEPS, STEP
-from sglb.posterior.of_model import WATCHED_ROWS, ChainPosterior, PosteriorPlan
+from sglb.posterior.of_model import (
+    FULL_VARIANCE,
+    WATCHED_ROWS,
+    ChainPosterior,
+    PosteriorPlan,
+    variance_of_numbers,
+)
 from sglb.posterior.states import virtual_states
 from sglb.recipe import Recipe
 from sglb.samplers import Langevin
@@ -157,7 +163,11 @@ def _resolve(
             f"n_draws={plan.n_draws} is not allowed with kind='paper'; use a multiple of"
             f" {N_CHAINS}, so that all chains have as many"
         )
-    plan = replace(plan, prior_variance=plan.prior_variance or 1.0)
+    if plan.prior_variance is None:
+        raw = np.repeat(recipe.offset[:, None], data.n_rows, axis=1)
+        is_number = loss.task == "regression"
+        variance = variance_of_numbers(loss, data.target, raw, plan) if is_number else FULL_VARIANCE
+        plan = replace(plan, prior_variance=variance)
     guess = _sampler(1 << recipe.settings.max_depth, data, curvature, plan)
     pilot = with_sampler(recipe, guess, plan).make_chain(data, n_threads)
     cover = boost(pilot, PILOT_STEPS).arrays()["cover"]

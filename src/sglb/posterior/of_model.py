@@ -11,6 +11,7 @@ The trees of the chain are frozen, their leaf values are drawn.
 The kernel has seen the data, because the trees have (empirical Bayes).
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 
 from sglb.losses import Loss
 from sglb.losses.blocks import sample_rows
+from sglb.losses.links import Link
 from sglb.losses.shapes import user_shape
 from sglb.posterior.drawing import AUTO_STEPS, DrawPlan, PosteriorDriver
 from sglb.posterior.energies import Energy, LossEnergy, QuadraticEnergy
@@ -40,7 +42,8 @@ LEAST_TEMPERATURE = 1e-200
 TRIAL_DRAWS, TRIAL_ROWS, TRIAL_STEPS = 2 * BATCH, 2000, 75
 # Automatic prior variances. Around a model of numbers 90 % intervals of Friedman's function
 # held it in 87 % (1,000 rows) and 91 % (5,000) of new rows, with 1 in 99 %
-# (`benchmarks.uncertainty --parts known`). The full posterior has to reach the function itself.
+# (`benchmarks.uncertainty --parts known`). The full posterior has to reach the function itself. Of
+# numbers these are in units of what a single row tells of its raw score.
 LAPLACE_VARIANCE, FULL_VARIANCE = 0.3, 1.0
 # Training rows at which draws are watched: enough to see a share of 1 % of the rows.
 WATCHED_ROWS = 500
@@ -120,7 +123,11 @@ def draw_for_trees(
         energy = LossEnergy(loss, target, offset)
     driver = PosteriorDriver(energy, partitions, seed=plan.seed, n_threads=n_threads)
     if plan.prior_variance is None:
-        plan = replace(plan, prior_variance=_automatic_variance(loss, driver, raw, plan, order))
+        if loss.task == "regression":
+            variance = variance_of_numbers(loss, target, raw, plan)
+        else:
+            variance = _variance_of_classes(loss, driver, raw, plan, order)
+        plan = replace(plan, prior_variance=variance)
     draws = _draw(driver, plan, _some_rows(energy.n_rows, WATCHED_ROWS, order))
     return ChainPosterior(draws, replace(plan, n_steps=draws.n_steps))
 
@@ -158,19 +165,34 @@ def _some_rows(n_rows: int, n: int, order: NDArray[np.uint32] | None) -> NDArray
     return np.unique(np.linspace(0, n_rows - 1, n).astype(np.intp))
 
 
-def _automatic_variance(
+def variance_of_numbers(loss: Loss, target: Target, raw: Floats, plan: PosteriorPlan) -> float:
+    """Return the automatic prior variance of numbers, in the unit of raw scores, at temperature 1.
+
+    In units of 1 / c, as T / c is the variance with which one row tells its raw score: c is the
+    mean curvature, 1 for the squared loss and the mean for counts. As mean h = mean g^2 / T
+    (`noise_temperature`), it is at most (largest |g|)^2 / T, which counts for losses with a kink.
+    A priori logarithms of y have a variance of LAPLACE_VARIANCE or FULL_VARIANCE at most.
+    """
+    base = LAPLACE_VARIANCE if plan.kind == "laplace" else FULL_VARIANCE
+    _, curvature = _derivatives(loss, target, raw)
+    if loss.lipschitz is not None:
+        curvature = min(curvature, loss.lipschitz**2 / plan.temperature)
+    is_logarithm = isinstance(loss.link, Link) and loss.link.name == "exponential"
+    most = base / plan.temperature if is_logarithm else math.inf
+    return min(base / curvature, most) if curvature > 0.0 else base
+
+
+def _variance_of_classes(
     loss: Loss,
     driver: PosteriorDriver,
     raw: Floats,
     plan: PosteriorPlan,
     order: NDArray[np.uint32] | None,
 ) -> float:
-    """Return the prior variance of numbers, or the largest that does not harm those of classes."""
+    """Return the largest prior variance that does not harm predictions, 1 of a full posterior."""
     energy = driver.energy
     if not isinstance(energy, QuadraticEnergy):
         return FULL_VARIANCE
-    if loss.task == "regression":
-        return LAPLACE_VARIANCE
     rows = _some_rows(energy.n_rows, TRIAL_ROWS, order)
     trial = replace(plan, n_draws=TRIAL_DRAWS, n_steps=TRIAL_STEPS)
 
@@ -187,12 +209,16 @@ def noise_temperature(loss: Loss, target: Target, raw: Floats) -> float:
     mean g^2 / mean h at raw scores out of fold, which is 1 for a log likelihood (the two forms of
     Fisher's information), and for the squared loss the variance of the residuals.
     """
-    rows = target.take(sample_rows(len(target)))
-    scores = user_shape(raw[:, sample_rows(len(target))])
+    square, curvature = _derivatives(loss, target, raw)
+    # Rows that are predicted exactly have no noise, and a posterior needs some.
+    return max(square / curvature, LEAST_TEMPERATURE) if curvature > 0.0 else 1.0
+
+
+def _derivatives(loss: Loss, target: Target, raw: Floats) -> tuple[float, float]:
+    """Return mean g^2 and mean |h| of the loss at raw scores (n_outputs, n_rows)."""
+    selection = sample_rows(len(target))
+    rows, scores = target.take(selection), user_shape(raw[:, selection])
     gradient = loss.gradient(rows.values, scores).reshape(len(rows), -1)
     diagonal, _ = loss.hessian_parts(rows.values, scores)
     curvature = np.abs(diagonal).reshape(len(rows), -1)
-    square = rows.mean(np.square(gradient).sum(axis=1))
-    total = rows.mean(curvature.sum(axis=1))
-    # Rows that are predicted exactly have no noise, and a posterior needs some.
-    return max(square / total, LEAST_TEMPERATURE) if total > 0.0 else 1.0
+    return rows.mean(np.square(gradient).mean(axis=1)), rows.mean(curvature.mean(axis=1))

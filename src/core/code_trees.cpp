@@ -103,6 +103,8 @@ class Mover {
         for (int64_t k = 0; k < step_.n_outputs; ++k)
             if (size_ == 1)
                 move_one(index, n, k, state + k * step_.n_rows + begin);
+            else if (size_ == 2)
+                move_two(index, n, k, state + k * step_.n_rows + begin);
             else
                 move_all(index, n, k, state + k * step_.n_rows + begin);
     }
@@ -114,6 +116,22 @@ class Mover {
         const double* added = added_.data() + k;
         for (int64_t i = 0; i < n; ++i)
             raw[i] = shrink * raw[i] + added[index[i] * step_.n_outputs];
+    }
+
+    // Momentum, with the sums of `move_all` in its order.
+    template <class Index>
+    void move_two(const Index* index, int64_t n, int64_t k, double* __restrict raw) const {
+        const std::vector<double>& C = step_.transition.C;
+        const double c00 = C[0], c01 = C[1], c10 = C[2], c11 = C[3];
+        double* __restrict velocity = raw + step_.n_outputs * step_.n_rows;
+        const double* added = added_.data() + k;
+        const double* added_velocity = added + (int64_t{1} << step_.depth) * step_.n_outputs;
+        for (int64_t row = 0; row < n; ++row) {
+            const int64_t leaf = index[row] * step_.n_outputs;
+            const double f = raw[row], v = velocity[row];
+            raw[row] = 0.0 + c00 * f + c01 * v + added[leaf];
+            velocity[row] = 0.0 + c10 * f + c11 * v + added_velocity[leaf];
+        }
     }
 
     template <class Index>

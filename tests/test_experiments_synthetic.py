@@ -96,7 +96,7 @@ def test_a_split_that_separates_no_row_is_never_chosen():
 def test_the_objective_for_catboost_is_the_smoothed_loss():
     generator = np.random.default_rng(0)
     y, raw = generator.integers(0, 2, 50).astype(float), generator.normal(size=50) * 0.2
-    slopes = catboost_sla.Objective().calc_ders_range(raw, y, None)
+    slopes = catboost_sla.SmoothedError(0.1).calc_ders_range(raw, y, None)
     assert np.allclose(slopes[:, 0], -Sla(0.1).gradient(y, raw))
 
 

@@ -40,6 +40,10 @@ Structures = Annotated[
     bool,
     typer.Option("--structures", help="Let SGB draw rows for structures alone, as CatBoost does."),
 ]
+CatBoost = Annotated[
+    bool,
+    typer.Option("--catboost", help="Tune CatBoost, the paper's implementation, instead of sglb."),
+]
 OnlyReport = Annotated[
     bool, typer.Option("--only-report", help="Run no trial, report the finished ones.")
 ]
@@ -94,6 +98,7 @@ def zero_one(
     max_trees: MaxTrees = 1000,
     splits: Splits = 0,
     structures: Structures = False,
+    catboost: CatBoost = False,
     only_report: OnlyReport = False,
     out: Out = FOLDER,
     write: Write = False,
@@ -104,7 +109,7 @@ def zero_one(
     """Table 2: tuned SGB against tuned SGLB by the 0-1 loss on real data. Can be resumed."""
     from sglb.experiments.tables_2_3 import TuningOptions, run
 
-    rival, names = _rival(structures=structures), _names(datasets)
+    rival, names = _rival(structures=structures, catboost=catboost), _names(datasets)
     options = TuningOptions("zero-one", out, trials, names, max_trees, seed, jobs, splits, rival)
     run(options, page if write else None, only_report=only_report)
 
@@ -131,7 +136,11 @@ def logloss(
     run(options, page if write else None, only_report=only_report)
 
 
-def _rival(*, structures: bool) -> "MethodName":
+def _rival(*, structures: bool, catboost: bool = False) -> "MethodName":
+    if structures and catboost:
+        raise ValueError("CatBoost always draws rows for structures: --catboost or --structures")
+    if catboost:
+        return "CatBoost-SGB"
     return "SGB-structures" if structures else "SGB"
 
 

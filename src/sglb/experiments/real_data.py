@@ -13,8 +13,10 @@ from sglb.datasets import OPENML, load_table, stored_tables
 
 Goal = Literal["zero-one", "logloss"]
 # SGB-structures samples rows for structures alone, as CatBoost does; its leaves use all rows.
-MethodName = Literal["SGB", "SGB-structures", "SGLB"]
+MethodName = Literal["SGB", "SGB-structures", "SGLB", "CatBoost-SGB", "CatBoost-SGLB"]
 METHODS: tuple[MethodName, ...] = ("SGB", "SGB-structures", "SGLB")
+# The same two methods in the implementation of the paper's authors.
+CATBOOST_METHODS: tuple[MethodName, MethodName] = ("CatBoost-SGB", "CatBoost-SGLB")
 # Shares of training, validation and test rows.
 TRAIN, VALID, TEST = 0.65, 0.15, 0.20
 

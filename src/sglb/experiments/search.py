@@ -25,7 +25,8 @@ from numpy.typing import NDArray
 from sglb.datasets import data_folder
 from sglb.errors import ChainDiverged
 from sglb.estimators import SGLBClassifier
-from sglb.experiments.real_data import Goal, MethodName, Split, split_table
+from sglb.experiments.real_data import CATBOOST_METHODS, Goal, MethodName, Split, split_table
+from sglb.experiments.tuned_catboost import TunedCatBoost
 from sglb.files import whole_file
 from sglb.losses import Sla
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     import optuna
 
 Floats = NDArray[np.float64]
+Classifier = SGLBClassifier | TunedCatBoost
 
 NOT_INSTALLED = 'the search needs optuna: pip install "sglb[paper]"'
 BORDERS, WIDTH = 64, 0.1
@@ -239,23 +241,25 @@ def draw(method: MethodName, seed: int) -> dict[str, float]:
         "learning_rate": trial.suggest_float("learning_rate", 1e-5, 1.0, log=True),
         "max_depth": trial.suggest_int("max_depth", 6, 10),
     }
-    if method == "SGLB":
+    if method in ("SGLB", "CatBoost-SGLB"):
         drawn["shrink_rate"] = trial.suggest_float("shrink_rate", 1e-5, 1e-2, log=True)
         diffusion = trial.suggest_float("diffusion_temperature", 1e2, 1e5, log=True)
         drawn["temperature"] = 1.0 / diffusion
     else:
         drawn["l2_regularization"] = trial.suggest_float("l2_regularization", 0.1, 10.0, log=True)
-        rows = "subsample" if method == "SGB" else "structure_sample"
+        rows = "structure_sample" if method == "SGB-structures" else "subsample"
         # Uniform on (0, 1], because Optuna draws from [0, 1).
         drawn[rows] = 1.0 - trial.suggest_float("left_out", 0.0, 1.0)
     return drawn
 
 
-def make_model(search: Search, number: int) -> SGLBClassifier:
+def make_model(search: Search, number: int) -> Classifier:
     """Return the estimator of trial `number`, ready to fit."""
     seed = search.seed_of(number)
-    parameters: dict[str, Any] = {"l2_regularization": 0.0, "structure_sample": 1.0}
-    parameters |= draw(search.method, seed)
+    drawn = draw(search.method, seed)
+    if search.method in CATBOOST_METHODS:
+        return TunedCatBoost(drawn, search.max_trees, BORDERS, WIDTH, seed)
+    parameters: dict[str, Any] = {"l2_regularization": 0.0, "structure_sample": 1.0, **drawn}
     return SGLBClassifier(
         loss=Sla(WIDTH) if search.goal == "zero-one" else "logistic",
         sampler=SAMPLER[search.method],
@@ -289,7 +293,7 @@ def _split_in(folder: Path | None, table: str, seed: int) -> Split:
     return split_table(table, seed)
 
 
-def fit(search: Search, number: int, split: Split) -> SGLBClassifier:
+def fit(search: Search, number: int, split: Split) -> Classifier:
     """Fit the model of trial `number` to a split; validation rows choose its best iterate."""
     model = make_model(search, number)
     return model.fit(*split.train, eval_set=[split.valid], eval_metric=METRIC[search.goal])
@@ -312,9 +316,9 @@ def evaluate(search: Search, number: int) -> tuple[Trial, Callable[[], Floats]]:
     return trial, lambda: row_losses(model, search.goal, *split.test)
 
 
-def row_losses(model: SGLBClassifier, goal: Goal, X: Any, y: NDArray[Any]) -> Floats:
+def row_losses(model: Classifier, goal: Goal, X: Any, y: NDArray[Any]) -> Floats:
     """Return the 0-1 loss or minus the log probability of each label."""
-    if goal == "zero-one":
+    if goal == "zero-one" or isinstance(model, TunedCatBoost):
         return np.asarray(model.predict(X) != y, dtype=np.float64)
     column = np.searchsorted(model.classes_, y)
     probability = model.predict_proba(X)[np.arange(len(y)), column]

@@ -1,8 +1,9 @@
 """`sglb paper zero-one` and `sglb paper logloss`: SGB against SGLB on real data, Tables 2 and 3.
 
-Both methods are tuned by random search (`search`) on the validation rows, and the best models are
-tested. The difference is judged by the two-tailed paired t-test on the losses of the test rows, and
-optionally by that on mean losses over other splits (`other_splits`).
+Both methods are this library's, or with `--catboost` both are CatBoost's. They are tuned by random
+search (`search`) on the validation rows, and the best models are tested. The difference is judged
+by the two-tailed paired t-test on the losses of the test rows, and optionally by that on mean
+losses over other splits (`other_splits`).
 """
 
 from collections.abc import Sequence
@@ -14,12 +15,20 @@ import numpy as np
 from sklearn.utils.parallel import Parallel, delayed
 
 from sglb.datasets import data_folder, stored_tables
-from sglb.experiments import other_splits
+from sglb.experiments import catboost_sla, other_splits
 from sglb.experiments.other_splits import Pair, Rival, Verdict, judge
 from sglb.experiments.page import PageReport, bar, check_page, console, write_section
-from sglb.experiments.real_data import DataSet, Goal, MethodName, find_tables, get_data_sets
+from sglb.experiments.real_data import (
+    CATBOOST_METHODS,
+    DataSet,
+    Goal,
+    MethodName,
+    find_tables,
+    get_data_sets,
+)
 from sglb.experiments.search import Search, Trial, use_tables
 from sglb.experiments.synthetic import paired_p_value
+from sglb.experiments.tuned_catboost import NOT_INSTALLED
 from sglb.settings import n_threads
 
 SIGNIFICANT = 0.05
@@ -47,7 +56,8 @@ class TuningOptions:
     @property
     def methods(self) -> tuple[MethodName, MethodName]:
         """The two methods to compare."""
-        return self.rival, "SGLB"
+        ours: tuple[MethodName, MethodName] = (self.rival, "SGLB")
+        return CATBOOST_METHODS if self.rival in CATBOOST_METHODS else ours
 
     @property
     def mark(self) -> str:
@@ -75,6 +85,9 @@ def run(options: TuningOptions, write: Path | None = None, *, only_report: bool 
     """Run missing trials unless `only_report`, then print the table and write it to a page."""
     if options.n_splits == 1:
         raise ValueError("the variance between splits needs at least 2 of them: --splits 2 or more")
+    needs_catboost = options.rival in CATBOOST_METHODS and not only_report
+    if needs_catboost and not catboost_sla.installed():
+        raise ImportError(NOT_INSTALLED)
     data_sets, missing = find_tables(get_data_sets(options.data_sets))
     if missing and (options.data_sets or not data_sets):
         first, stored = missing[0], ", ".join(stored_tables()) or "none"
@@ -196,9 +209,10 @@ def make_report(options: TuningOptions, rows: Sequence[DataSetResult]) -> PageRe
     """Return the report of the results beside the published ones."""
     percent = options.goal == "zero-one"
     report = PageReport()
+    first, second = options.methods
     title = "Table 2: test 0-1 error in %" if percent else "Table 3: test log loss"
-    report.heading(f"{title}, tuned {options.rival} against tuned SGLB")
-    measured = [f"here {options.rival}", "SGLB", "p-value"]
+    report.heading(f"{title}, tuned {first} against tuned {second}")
+    measured = [f"here {first}", second, "p-value"]
     report.table(
         ["", "published SGB", "SGLB", "p-value", *measured, "trials", "min"],
         [_cells(row, options.goal) for row in rows],
@@ -253,8 +267,9 @@ def _other_splits(
                 f"{verdict.n_better} of {verdict.n_splits}",
             ]
         )
-    columns = [f"SGLB - {options.rival}", "± s.e.", "p-value", "SGLB better on"]
-    report.table(["", "published SGB", "SGLB", f"here {options.rival}", "SGLB", *columns], cells)
+    first, second = options.methods
+    columns = [f"{second} - {first}", "± s.e.", "p-value", f"{second} better on"]
+    report.table(["", "published SGB", "SGLB", f"here {first}", second, *columns], cells)
     report.text(
         "Mean and standard deviation over splits, fitted anew with the parameters chosen above,"
         " which saw some of these test rows as validation rows, for both methods alike; iterations"

@@ -5,7 +5,8 @@ import pytest
 
 import sglb
 from sglb import SGLBClassifier, SGLBRanker, SGLBRegressor
-from sglb.samplers import Cyclical, Tempering
+from sglb.posterior import drawn_states
+from sglb.samplers import Langevin, Tempering
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(400, 4))
@@ -60,7 +61,7 @@ def test_rankings_are_learned_with_it(name):
 
 
 def test_cycles_have_long_steps_without_noise_and_short_ones_with_it():
-    sampler = Cyclical(0.2, 0.5, 0.1, cycle_length=10, drawn=0.4)
+    sampler = Langevin("cosine(0.2, 0) every 10", "jump(0, 0.5, 6) every 10", 0.1)
     moves = [sampler.move(step) for step in range(20)]
     rates = [move.learning_rate for move in moves]
     assert rates[0] == rates[10] == 0.2
@@ -74,10 +75,10 @@ def test_cycles_have_long_steps_without_noise_and_short_ones_with_it():
 
 
 def test_the_draws_of_a_cyclical_chain_are_the_noisy_states():
-    sampler = Cyclical(0.1, 1e-3, 0.1, cycle_length=20, drawn=0.25)
+    sampler = Langevin("cosine(0.1, 0) every 20", "jump(0, 1e-3, 15) every 20", 0.1)
     model = SGLBRegressor(sampler=sampler, n_estimators=100, leaf_method="gradient").fit(X, Y)
-    assert len(model._numbers_of_draws(1000)[0]) == 15  # of the last three cycles, five each
-    assert all((number - 1) % 20 >= 15 for number in model._numbers_of_draws(7)[0])
+    assert len(drawn_states(model._model, 1000)[0]) == 15  # of the last three cycles, five each
+    assert all((number - 1) % 20 >= 15 for number in drawn_states(model._model, 7)[0])
 
 
 def test_a_ladder_is_geometric_and_has_one_prior():
@@ -95,8 +96,6 @@ def test_tempering_tells_how_often_neighbours_exchange(capsys):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Cyclical(0.1, 1.0, 0.1, cycle_length=1), "cycle_length must be at least 2"),
-        (lambda: Cyclical(0.1, 1.0, 0.1, 10, drawn=0.0), r"drawn must be in \(0, 1\]"),
         (lambda: Tempering(0.1, 1.0, 0.1, 0.5), "hot_temperature must be above the temperature"),
         (lambda: Tempering(0.1, 0.0, 0.1, 0.5), "temperature must be above 0"),
         (lambda: Tempering(0.1, 1e-3, 0.1, 1.0), "shrink_rate must be below 0.01, because the hot"),

@@ -158,10 +158,7 @@ def test_the_power_of_tweedie_is_passed_on(folder):
         (["--eval-metric", "auc"], "--eval-metric needs --valid or --valid-fraction"),
         (["--max-depth", "2.5"], "'2.5' is neither a whole number nor auto"),
         (["--learning-rate", "fast"], "'fast' is neither a number nor auto"),
-        (
-            ["--temperature", "geometric(1)"],
-            "--temperature geometric(1) is not allowed; use 'auto'",
-        ),
+        (["--learning-rate", "sine(1)"], "--learning-rate sine(1) is not allowed; use 'auto'"),
         (["--init", "nowhere"], "Invalid value for '--init'"),
         (["--separator", "::"], "--separator must be one character"),
     ],

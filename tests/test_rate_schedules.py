@@ -114,10 +114,8 @@ def test_a_constant_schedule_gives_the_bits_of_the_number():
     fixed = {"learning_rate": 0.1, "temperature": 0.5, "shrink_rate": 0.01}
     moving = {name: f"linear({rate}, {rate})" for name, rate in fixed.items()}
     for sampler in NOISY[::2]:
-        one, other = (
-            SGLBRegressor(sampler=sampler, **FAST, **r).fit(X, Y) for r in (fixed, moving)
-        )
-        assert same(one.trace_, other.trace_)
+        models = [SGLBRegressor(sampler=sampler, **FAST, **rates) for rates in (fixed, moving)]
+        assert same(*(model.fit(X, Y).trace_ for model in models))
 
 
 def test_cyclical_and_annealed_are_names_of_schedules():

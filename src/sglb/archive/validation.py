@@ -201,7 +201,7 @@ def _check_exchange(document: Mapping[str, Any], n_trees: int) -> list[int]:
     if "chains" in document or not isinstance(rates, list) or not rates:
         raise ModelFormatError("exchange", "it must be a list of rates, of a single model")
     for rate in rates:
-        is_rate = _is_number(rate) and rate <= 1.0
+        is_rate = _is_number(rate) and 0.0 <= rate <= 1.0
         if not is_rate and rate != {"number": "nan"}:
             raise ModelFormatError("exchange", f"{rate!r} is not a rate")
     length, rest = divmod(n_trees, len(rates) + 1)

@@ -9,7 +9,8 @@ import pytest
 from safetensors.numpy import load as load_arrays
 from safetensors.numpy import save as save_arrays
 
-from sglb import ModelFormatError, archive, load
+from sglb import ModelFormatError, SGLBRegressor, archive, load
+from sglb.samplers import Tempering
 from test_archive import EVERY, MODELS, X
 
 
@@ -294,3 +295,23 @@ def test_a_file_that_is_too_large_is_refused_unread(tmp_path):
         file.truncate(archive.MOST_BYTES + 1)  # a hole: takes no room on disk
     with pytest.raises(ModelFormatError, match="size"):
         load(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"exchange": []}, "it must be a list of rates"),
+        ({"exchange": 3}, "it must be a list of rates"),
+        ({"exchange": [0.5, 1.5]}, "1.5 is not a rate"),
+        ({"exchange": [0.5, -0.5]}, "-0.5 is not a rate"),
+        ({"exchange": [0.5, "x"]}, "'x' is not a rate"),
+        ({"exchange": [0.5] * 6}, "12 trees are not those of 7 chains of one length"),
+        ({"chains": []}, "of a single model"),
+    ],
+)
+def test_a_file_with_other_exchanges_is_not_a_model(change, message):
+    ladder = Tempering(0.1, 0.01, 0.2, hot_temperature=0.1, n_replicas=3)
+    model = SGLBRegressor(sampler=ladder, n_estimators=4, max_depth=2).fit(X, X[:, 0])
+    archive.loads(forge(model))
+    with pytest.raises(ModelFormatError, match=message):
+        archive.loads(forge(model, lambda document: document.update(change)))

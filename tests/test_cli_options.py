@@ -97,6 +97,15 @@ def test_automatic_values_may_be_stated(folder):
     assert load("m.sglb").get_params()["temperature"] == "auto"
 
 
+def test_rates_may_be_schedules(folder):
+    words = ["--sampler", "hamiltonian", "--friction", ".2", "--temperature", "geometric(1,1e-4)"]
+    words += ["--learning-rate", "cosine(.1, .01)", "--n-estimators", 10, "-q"]
+    done("train", "train.csv", "-t", "label", "-m", "m.sglb", *words)
+    model = load("m.sglb")
+    assert model.get_params()["temperature"] == "geometric(1,1e-4)"
+    assert model.trace_.temperatures[5] == pytest.approx(1e-2)
+
+
 def test_a_share_of_the_rows_is_a_fraction_and_a_number_of_them_is_whole(folder):
     common = ["train", "train.csv", "-t", "label", "-m", "m.sglb", *SMALL]
     done(*common, "--structure-sample", "0.5")
@@ -149,6 +158,7 @@ def test_the_power_of_tweedie_is_passed_on(folder):
         (["--eval-metric", "auc"], "--eval-metric needs --valid or --valid-fraction"),
         (["--max-depth", "2.5"], "'2.5' is neither a whole number nor auto"),
         (["--learning-rate", "fast"], "'fast' is neither a number nor auto"),
+        (["--learning-rate", "sine(1)"], "--learning-rate sine(1) is not allowed; use 'auto'"),
         (["--init", "nowhere"], "Invalid value for '--init'"),
         (["--separator", "::"], "--separator must be one character"),
     ],

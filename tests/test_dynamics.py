@@ -1,11 +1,15 @@
 """Samplers beyond Langevin's, by name: files, threads, stages, early stopping, draws."""
 
+import pickle
+
 import numpy as np
 import pytest
 
 import sglb
-from sglb import SGLBClassifier, SGLBRanker, SGLBRegressor
-from sglb.samplers import Cyclical, Tempering
+from sglb import SGLBClassifier, SGLBRanker, SGLBRegressor, archive
+from sglb.diagnostics import rhat
+from sglb.posterior import chains_of_draws, drawn_states
+from sglb.samplers import Langevin, Tempering
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(400, 4))
@@ -60,7 +64,7 @@ def test_rankings_are_learned_with_it(name):
 
 
 def test_cycles_have_long_steps_without_noise_and_short_ones_with_it():
-    sampler = Cyclical(0.2, 0.5, 0.1, cycle_length=10, drawn=0.4)
+    sampler = Langevin("cosine(0.2, 0) every 10", "jump(0, 0.5, 6) every 10", 0.1)
     moves = [sampler.move(step) for step in range(20)]
     rates = [move.learning_rate for move in moves]
     assert rates[0] == rates[10] == 0.2
@@ -74,10 +78,10 @@ def test_cycles_have_long_steps_without_noise_and_short_ones_with_it():
 
 
 def test_the_draws_of_a_cyclical_chain_are_the_noisy_states():
-    sampler = Cyclical(0.1, 1e-3, 0.1, cycle_length=20, drawn=0.25)
+    sampler = Langevin("cosine(0.1, 0) every 20", "jump(0, 1e-3, 15) every 20", 0.1)
     model = SGLBRegressor(sampler=sampler, n_estimators=100, leaf_method="gradient").fit(X, Y)
-    assert len(model._numbers_of_draws(1000)[0]) == 15  # of the last three cycles, five each
-    assert all((number - 1) % 20 >= 15 for number in model._numbers_of_draws(7)[0])
+    assert len(drawn_states(model._model, 1000)[0]) == 15  # of the last three cycles, five each
+    assert all((number - 1) % 20 >= 15 for number in drawn_states(model._model, 7)[0])
 
 
 def test_a_ladder_is_geometric_and_has_one_prior():
@@ -92,11 +96,87 @@ def test_tempering_tells_how_often_neighbours_exchange(capsys):
     assert "accepted exchanges between neighbours, the coldest first: " in capsys.readouterr().err
 
 
+LADDER = Tempering(0.1, 1.0, 2.0, hot_temperature=1.5, n_replicas=3, swap_every=5)
+
+
+class Raws(sglb.BaseCallback):
+    """Keeps the raw scores of the chain in sight after each step."""
+
+    def __init__(self):
+        self.raws = []
+
+    def step(self, info):
+        self.raws.append(info.raw[0].copy())
+
+
+@pytest.fixture(scope="module")
+def tempered():
+    raws = Raws()
+    model = SGLBRegressor(
+        sampler=LADDER, n_estimators=200, max_depth=2, leaf_method="gradient", random_state=0
+    )
+    return model.fit(X, Y, callbacks=raws), np.array(raws.raws)
+
+
+def test_the_draws_of_tempering_are_the_states_of_whichever_chain_was_the_coldest(tempered):
+    model, raws = tempered
+    numbers = drawn_states(model._model, 10**6)
+    assert sorted(np.concatenate(numbers)) == list(range(101, 201))
+    assert sum(map(bool, map(len, numbers))) > 1  # of more than one chain
+    chains = chains_of_draws(model._model)
+    assert all(len(chain) == 200 for chain in chains)
+    for chain, steps in zip(chains, numbers, strict=True):
+        np.testing.assert_allclose(chain.temperatures[steps - 1], 1.0)
+        for step, raw in zip(steps, chain.predict(X, states=steps.tolist()), strict=True):
+            np.testing.assert_allclose(raw[0], raws[step - 1], atol=1e-10)
+    # One series in the order of time, whatever the chains: R-hat of halves of it.
+    series = raws[drawn_union(numbers, 50)]
+    expected = rhat(series[None, :, :3])
+    np.testing.assert_allclose(model.chain_rhat(X[:3]), expected, rtol=1e-6)
+    uncertainty = model.predict_uncertainty(X[:3], n_states=50)
+    np.testing.assert_allclose(uncertainty.mean, series[:, :3].mean(axis=0), atol=1e-9)
+    np.testing.assert_allclose(uncertainty.knowledge, series[:, :3].var(axis=0), atol=1e-9)
+
+
+def drawn_union(numbers, n_states):
+    """Steps, from 0, of evenly spaced states of the second half, the last among them."""
+    return np.unique(np.linspace(200, 101, n_states).round().astype(int)) - 1
+
+
+def test_swap_rates_and_other_chains_stay_with_the_model(tempered, tmp_path):
+    model, _ = tempered
+    assert len(model.swap_rates_) == 2
+    assert all(0.0 < rate <= 1.0 for rate in model.swap_rates_)
+    model.save(tmp_path / "model.sglb")
+    again = sglb.load(tmp_path / "model.sglb")
+    for copy in (again, pickle.loads(pickle.dumps(model))):
+        assert copy.swap_rates_ == model.swap_rates_
+        assert copy.get_params() == model.get_params()
+        assert np.array_equal(copy.predict(X), model.predict(X))
+        pairs = zip(copy.predict_uncertainty(X), model.predict_uncertainty(X), strict=True)
+        assert all(np.array_equal(ours, theirs) for ours, theirs in pairs)
+    assert archive.dumps(again._model) == archive.dumps(model._model)
+    assert SGLBRegressor(n_estimators=2).fit(X, Y).swap_rates_ is None
+
+
+def test_rates_of_exchanges_that_were_never_tried_are_not_numbers(tmp_path):
+    model = SGLBRegressor(sampler="tempering", n_estimators=9).fit(X, Y)
+    assert np.isnan(model.swap_rates_).all()
+    model.save(tmp_path / "model.sglb")
+    assert np.isnan(sglb.load(tmp_path / "model.sglb").swap_rates_).all()
+
+
+def test_early_stopping_cuts_all_chains_of_tempering_to_the_best_step():
+    model = SGLBRegressor(
+        sampler="tempering", n_estimators=200, learning_rate=0.3, early_stopping_rounds=7
+    ).fit(X[:200], Y[:200], eval_set=(X[200:], Y[200:]))
+    lengths = {len(chain) for chain in chains_of_draws(model._model)}
+    assert lengths == {model.best_iteration_}
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Cyclical(0.1, 1.0, 0.1, cycle_length=1), "cycle_length must be at least 2"),
-        (lambda: Cyclical(0.1, 1.0, 0.1, 10, drawn=0.0), r"drawn must be in \(0, 1\]"),
         (lambda: Tempering(0.1, 1.0, 0.1, 0.5), "hot_temperature must be above the temperature"),
         (lambda: Tempering(0.1, 0.0, 0.1, 0.5), "temperature must be above 0"),
         (lambda: Tempering(0.1, 1e-3, 0.1, 1.0), "shrink_rate must be below 0.01, because the hot"),

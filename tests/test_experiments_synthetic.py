@@ -6,7 +6,7 @@ import pytest
 from sglb import _core
 from sglb.experiments import catboost_sla, stumps, synthetic, table_1
 from sglb.losses import Sla
-from sglb.samplers import Annealed, Langevin, Move, Plain, Stochastic
+from sglb.samplers import Langevin, Move, Plain, Stochastic
 from sglb.shard import Shard
 
 
@@ -181,7 +181,8 @@ def test_a_curve_has_the_loss_and_the_error_of_every_step(n_steps):
 
 
 def test_a_cooled_chain_moves_as_langevin_boosting_does_at_the_temperature_of_the_step():
-    cooled = Annealed(0.1, (1.0, 0.01), (1e-2, 1e-6), n_steps=100, subsample=0.5)
+    temperature, shrink_rate = "geometric(1, 0.01, 100)", "geometric(1e-2, 1e-6, 100)"
+    cooled = Langevin(0.1, temperature, shrink_rate, subsample=0.5)
     for step, temperature, shrink_rate in (
         (0, 1.0, 1e-2),
         (50, 0.1, 1e-4),
@@ -197,10 +198,9 @@ def test_a_cooled_chain_moves_as_langevin_boosting_does_at_the_temperature_of_th
 
 def test_a_cooled_chain_ends_below_one_that_stays_hot():
     temperatures, shrink_rates = synthetic.COOLING
-    cooled = Annealed(synthetic.RATE, temperatures, shrink_rates, 2000)
     methods = (
         synthetic.sglb("hot", temperatures[0], shrink_rate=shrink_rates[0]),
-        synthetic.Method("cooled", Sla(synthetic.WIDTH), cooled),
+        synthetic.Method("cooled", Sla(synthetic.WIDTH), synthetic.cooled(2000)),
     )
     ends = synthetic.run(10, 2000, methods=methods, seed=3, numbers=[2000]).training
     assert ends["cooled"].mean() < ends["hot"].mean()

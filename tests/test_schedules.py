@@ -13,7 +13,6 @@ from sglb.boosting import boost
 from sglb.chain import Chain
 from sglb.elementary import cosine_turn
 from sglb.losses import Huber, OwnMetric, Sla, StochasticRank, get_loss
-from sglb.samplers import Annealed
 from sglb.schedules import Shape, StepFunction, read_schedule, value_at
 from sglb.shard import Shard
 from sglb.target import Target
@@ -111,13 +110,6 @@ def test_a_loss_at_a_step_has_the_number_of_that_step():
     np.testing.assert_array_equal(loss.link(raw), Sla(0.5).link(raw))
     rank = StochasticRank("map", None, sigma="geometric(3, 1)")
     assert get_loss("stochastic_rank", **rank.parameters()) == rank
-
-
-def test_annealing_is_a_geometric_schedule():
-    sampler = Annealed(0.1, (1.0, 0.01), (0.0, 0.0), 10)
-    schedule = Shape("geometric", 1.0, 0.01, 10)
-    for step in STEPS:
-        assert sampler.move(step).temperature == pytest.approx(schedule.at(step), rel=1e-14)
 
 
 def test_the_cosine_is_that_of_the_core():

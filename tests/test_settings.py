@@ -14,7 +14,8 @@ from sglb.defaults import (
     structure_rows,
 )
 from sglb.losses import Softmax, get_loss
-from sglb.samplers import Annealed, Langevin, Move, Plain, Stochastic
+from sglb.samplers import Langevin, Move, Plain, Stochastic
+from sglb.schedules import Shape
 from sglb.settings import RULES, check_parameters, draw_seed, n_threads, resolve
 from sglb.transition import Transition
 
@@ -314,13 +315,11 @@ def test_an_unwatched_chain_of_two_classes_takes_smaller_steps():
 def test_a_multimodal_loss_of_numbers_cools_down_from_the_depth_of_its_valleys():
     size = Size(1000, 1000.0, depth=3.0)
     sampler = resolve(DEFAULTS, get_loss("welsch"), size).sampler
-    assert isinstance(sampler, Annealed)
-    assert sampler.temperatures == pytest.approx((3.0, 3e-4))
-    assert sampler.n_steps == 800
+    assert sampler.temperature == Shape("geometric", 3.0, 1e-4 * 3.0, 800)
     fixed = resolve(DEFAULTS | {"temperature": 0.1}, get_loss("welsch"), size).sampler
-    assert isinstance(fixed, Langevin)
+    assert fixed.temperature == 0.1
     named = resolve(DEFAULTS | {"sampler": "annealed", "temperature": 0.1}, LOGISTIC, size).sampler
-    assert named.temperatures == pytest.approx((0.1, 1e-5))
+    assert named.temperature == Shape("geometric", 0.1, 1e-4 * 0.1, 800)
 
 
 @pytest.mark.parametrize(

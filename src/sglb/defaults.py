@@ -12,7 +12,8 @@ from typing import Any
 from sglb.elementary import exp, log, power
 from sglb.leaves import PART_ROWS, LeafMethod
 from sglb.losses import Loss
-from sglb.samplers import SAMPLERS
+from sglb.samplers import PLANNED
+from sglb.schedules import is_schedule
 
 # Between the .1 of the squared and the 1 of the absolute loss; huber, cauchy and welsch have less
 # than .3 with their default widths.
@@ -133,6 +134,9 @@ def auto_l2(size: Size, loss: Loss, leaf_method: str) -> float:
     return size.unit * curvature * (1.0 if is_small_regression(size, loss) else 3.0)
 
 
+# Parameters that may have schedules.
+SCHEDULED = ("learning_rate", "temperature", "shrink_rate")
+
 # Steps of a chain whose length is free.
 MOST_STEPS = 1000
 # Up to this many rows 1,000 steps may be too many, and trying it out takes a few seconds.
@@ -149,18 +153,19 @@ def searches_length(parameters: Mapping[str, Any], loss: Loss, size: Size) -> bo
     """Whether the length of a chain is to be found by cross-validation.
 
     Not where an evaluation set decides, where rows cannot be left out, where there are so many
-    that 1,000 steps do not overfit, and for chains that are run for their law or towards a global
-    optimum.
+    that 1,000 steps do not overfit, for chains that are run for their law or towards a global
+    optimum, and where a schedule is stated for a number of steps.
     """
     stops_early = parameters["early_stopping_rounds"] is not None
     sampler = parameters["sampler"]
     has_law = not isinstance(sampler, str) or parameters["temperature"] not in ("auto", 0)
-    far_to_go = not loss.convex or (isinstance(sampler, str) and SAMPLERS[sampler].planned)
+    far_to_go = not loss.convex or (isinstance(sampler, str) and sampler in PLANNED)
+    is_planned = any(is_schedule(parameters[name]) for name in SCHEDULED)
     values = size.n_rows * size.n_columns * loss.n_outputs
     most_rows = FEW_RANKED_ROWS if loss.by_group else FEW_ROWS
     few = size.n_independent >= FEW_TO_FOLD and size.n_rows <= most_rows
     possible = (loss.independent or loss.by_group) and few and values <= FEW_VALUES
-    return possible and not (stops_early or has_law or far_to_go)
+    return possible and not (stops_early or has_law or far_to_go or is_planned)
 
 
 def auto_length(loss: Loss) -> int:

@@ -28,13 +28,27 @@ class Record:
 
 
 @dataclass(frozen=True)
+class Exchange:
+    """What replica exchange leaves behind beside the chain that is the model.
+
+    `others` are the other chains, of the same length: the states of each that were on the coldest
+    rung are draws too. `swap_rates[r]` is the share of the exchanges between rungs r and r + 1 that
+    were accepted, NaN where there was none to accept.
+    """
+
+    others: tuple[Trace, ...]
+    swap_rates: tuple[float, ...]
+
+
+@dataclass(frozen=True)
 class Model:
     """A recipe and the traces of the chains that it made; raw scores are the mean of the chains'.
 
     `residual_variance` is the weighted mean squared residual of the training rows, None where the
     prediction is not a mean. `record` is that of the mean of the chains, `chain_records` those of
     each: of a single chain the same one. With `uncertainty=True`, `outcomes` is how y
-    is distributed about its predictions, and `posterior` are draws of the model.
+    is distributed about its predictions, and `posterior` are draws of the model. `exchange` belongs
+    to chains that exchanged temperatures.
     """
 
     recipe: Recipe
@@ -44,6 +58,7 @@ class Model:
     chain_records: tuple[Record, ...]
     outcomes: "OutcomeModel | None" = None
     posterior: "ChainPosterior | None" = None
+    exchange: Exchange | None = None
 
     @property
     def n_steps(self) -> int:

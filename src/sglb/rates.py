@@ -9,7 +9,8 @@ from sglb import defaults
 from sglb.defaults import Size
 from sglb.leaves import LeafMethod
 from sglb.losses import Loss
-from sglb.samplers import IDLE, NOISY, SAMPLERS, Move, Rates, Sampler
+from sglb.samplers import IDLE, NOISY, SAMPLERS, Move, Named, Rates, Sampler
+from sglb.schedules import Schedule, read_schedule
 
 
 def make_sampler(
@@ -28,7 +29,7 @@ def make_sampler(
     if not isinstance(spec, str):
         _reject_idle(parameters, ("learning_rate", *IDLE), f"sampler={spec!r} has its own")
         custom: Sampler = spec
-        return custom
+        return _with_length(custom, parameters) if isinstance(custom, Named) else custom
     if spec == "tempering" and parameters["n_chains"] > 1:
         raise ValueError(
             f"n_chains={parameters['n_chains']} is not allowed with sampler='tempering', which runs"
@@ -41,7 +42,25 @@ def make_sampler(
     auto = parameters["temperature"] == "auto"
     if spec == "langevin" and auto and defaults.is_multimodal(size, loss):
         spec = "annealed"
-    return SAMPLERS[spec].of(_rates(parameters, spec, loss, leaf_method, size, watched=watched))
+    named = SAMPLERS[spec](_rates(parameters, spec, loss, leaf_method, size, watched=watched))
+    return _with_length(named, parameters)
+
+
+def _with_length(sampler: Named, parameters: Mapping[str, Any]) -> Named:
+    """Return a sampler whose schedules have a length, that of the chain if none is stated."""
+    reject_unknown_end(sampler.schedules, parameters["early_stopping_rounds"])
+    return sampler.for_length(int(parameters["n_estimators"]))
+
+
+def reject_unknown_end(schedules: Mapping[str, Schedule], rounds: int | None) -> None:
+    """Reject early stopping where nobody has said when a schedule ends."""
+    for name, schedule in schedules.items():
+        if rounds is not None and schedule.n_steps is None:
+            raise ValueError(
+                f"early_stopping_rounds={rounds} counts from the end of a schedule, and that of"
+                f" {name}={str(schedule)!r} is not stated; add the number of its steps:"
+                f" {name}={str(schedule.for_length(300))!r}"
+            )
 
 
 def _rates(
@@ -55,17 +74,22 @@ def _rates(
 ) -> Rates:
     """Return the numbers a sampler is made of; those it does not use are what they are."""
 
-    def stated(name: str, auto: Callable[[], float]) -> float:
-        return auto() if parameters[name] == "auto" else float(parameters[name])
+    def stated(name: str, auto: Callable[[], float]) -> float | Schedule:
+        value = parameters[name]
+        is_auto = isinstance(value, str) and value == "auto"
+        return auto() if is_auto else read_schedule(value, name)
 
     n_steps = int(parameters["n_estimators"])
-    friction = stated("friction", lambda: defaults.FRICTION if spec in IDLE["friction"] else 1.0)
+    friction = defaults.FRICTION if spec in IDLE["friction"] else 1.0
+    if parameters["friction"] != "auto":
+        friction = float(parameters["friction"])
 
     def auto_learning_rate() -> float:
         rate = defaults.auto_learning_rate(size, n_steps, loss, leaf_method, watched=watched)
         return rate * friction  # a velocity adds up the trees of 1 / friction steps
 
-    hot, temperature = 0.0, 0.0
+    hot: float | Schedule = 0.0
+    temperature: float | Schedule = 0.0
     if spec in NOISY:
         hot = stated("temperature", lambda: defaults.auto_hot_temperature(size, loss))
         temperature = stated("temperature", lambda: defaults.auto_temperature(size, loss))

@@ -3,10 +3,12 @@
     "linear(1, 0.1)"           v_k = first + (last - first) w      w = min(1, k / n_steps)
     "geometric(1, 0.1, 300)"   v_k = first (last / first)^w
     "cosine(1, 0.1)"           v_k = last + (first - last) (1 + cos(pi w)) / 2
+    "jump(0, 1, 25)"           v_k = first, last where w = 1
+    "cosine(1, 0) every 50"    the first 50 values again and again
 
 Step k counts from the beginning of a chain. After `n_steps` steps the number stays what it is;
-without a stated length a schedule takes as many steps as its chain may. Outside of the steps of a
-chain a schedule stands for its last value.
+without a stated length a schedule takes as many steps as its chain may, or its period. Outside of
+the steps of a chain a schedule stands for its last value.
 """
 
 import math
@@ -14,7 +16,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import Any, Self
 
 from sglb.elementary import cosine_turn, power
 
@@ -23,8 +25,7 @@ def _linear(first: float, last: float, way: float) -> float:
     return first + (last - first) * way
 
 
-def geometric(first: float, last: float, way: float) -> float:
-    """Return first (last / first)^way."""
+def _geometric(first: float, last: float, way: float) -> float:
     return first * power(last / first, way)
 
 
@@ -32,9 +33,13 @@ def _cosine(first: float, last: float, way: float) -> float:
     return last + (first - last) * (0.5 + 0.5 * cosine_turn(0.5 * way))
 
 
-SHAPES = {"linear": _linear, "geometric": geometric, "cosine": _cosine}
+def _jump(first: float, last: float, way: float) -> float:
+    return first
+
+
+SHAPES = {"linear": _linear, "geometric": _geometric, "cosine": _cosine, "jump": _jump}
 EXAMPLE = "'cosine(1, 0.1)', or 'cosine(1, 0.1, 300)' for 300 steps"
-_CALL = re.compile(r"\s*(\w+)\s*\(\s*([^()]*?)\s*\)\s*")
+_CALL = re.compile(r"\s*(\w+)\s*\(\s*([^()]*?)\s*\)\s*(?:every\s+(\d+)\s*)?")
 
 
 class Schedule(ABC):
@@ -54,6 +59,10 @@ class Schedule(ABC):
         """The smallest and the largest value."""
 
     @abstractmethod
+    def extremes_of_chain(self, n_steps: int) -> tuple[float, float]:
+        """Return the smallest and the largest value at the steps 0 ... n_steps - 1."""
+
+    @abstractmethod
     def at(self, step: int) -> float:
         """Return the value of step 0, 1, 2, ..."""
 
@@ -64,15 +73,19 @@ class Schedule(ABC):
 
 @dataclass(frozen=True)
 class Shape(Schedule):
-    """A way from the first to the last value: "linear", "geometric" or "cosine"."""
+    """A way from the first to the last value: "linear", "geometric", "cosine" or "jump".
+
+    With `every` it begins anew after this many steps.
+    """
 
     shape: str
     first: float
     end: float
     n_steps: int | None = None
+    every: int | None = None
 
     def __post_init__(self) -> None:
-        """Reject an unknown shape, numbers that are not finite and an invalid length."""
+        """Reject an unknown shape, numbers that are not finite and invalid lengths."""
         if self.shape not in SHAPES:
             raise ValueError(f"unknown schedule {self.shape!r}; known are {', '.join(SHAPES)}")
         for value in (self.first, self.end):
@@ -81,11 +94,20 @@ class Shape(Schedule):
             if self.shape == "geometric" and not value > 0.0:
                 raise ValueError(f"a geometric schedule needs numbers above 0, got {value!r}")
         _check_length(self.n_steps)
+        _check_length(self.every)
+        if self.every is not None:
+            n_steps = self.n_steps or self.every
+            if n_steps > self.every:
+                raise ValueError(f"{n_steps} steps do not fit into every {self.every}")
+            object.__setattr__(self, "n_steps", n_steps)
+        if self.shape == "jump" and self.n_steps is None:
+            raise ValueError("a jump needs the step at which it happens: 'jump(0, 1, 100)'")
 
     def __str__(self) -> str:
         """The string that `read_schedule` reads."""
-        length = "" if self.n_steps is None else f", {self.n_steps}"
-        return f"{self.shape}({self.first!r}, {self.end!r}{length})"
+        period = "" if self.every is None else f" every {self.every}"
+        length = "" if self.n_steps in (None, self.every) else f", {self.n_steps}"
+        return f"{self.shape}({self.first!r}, {self.end!r}{length}){period}"
 
     @property
     def last(self) -> float:
@@ -97,11 +119,16 @@ class Shape(Schedule):
         """The ends, because all shapes are monotone."""
         return min(self.first, self.end), max(self.first, self.end)
 
+    def extremes_of_chain(self, n_steps: int) -> tuple[float, float]:
+        """Return the values at the ends of the chain or of its first period."""
+        end = self.at((n_steps if self.every is None else min(n_steps, self.every)) - 1)
+        return min(self.first, end), max(self.first, end)
+
     def at(self, step: int) -> float:
         """Return the value of a step."""
         if self.n_steps is None:
             raise ValueError(f"{self} has no length yet; state it: {EXAMPLE}")
-        way = min(1.0, step / self.n_steps)
+        way = min(1.0, (step if self.every is None else step % self.every) / self.n_steps)
         # Where nothing changes, or no longer does, formulas would leave rounding errors.
         if way == 1.0 or self.first == self.end:
             return self.end
@@ -144,9 +171,43 @@ class StepFunction(Schedule):
         """The smallest and the largest value."""
         return min(self._values), max(self._values)
 
+    def extremes_of_chain(self, n_steps: int) -> tuple[float, float]:
+        """Return the smallest and the largest value at the steps 0 ... n_steps - 1."""
+        return min(self._values[:n_steps]), max(self._values[:n_steps])
+
     def at(self, step: int) -> float:
         """Return the value of a step."""
         return self._values[min(step, self.n_steps)]
+
+
+class Moving:
+    """A frozen dataclass that may have schedules among its fields."""
+
+    @property
+    def schedules(self) -> dict[str, Schedule]:
+        """Fields that change from step to step."""
+        return {name: value for name, value in vars(self).items() if isinstance(value, Schedule)}
+
+    @property
+    def storable(self) -> bool:
+        """Whether a model file can contain it."""
+        return all(schedule.storable for schedule in self.schedules.values())
+
+    def at_step(self, step: int) -> Self:
+        """Return the object of a step, with numbers in place of schedules."""
+        moving = self.schedules
+        if not moving:
+            return self
+        now = {name: schedule.at(step) for name, schedule in moving.items()}
+        return replace(self, **now)  # type: ignore[type-var]  # a dataclass
+
+    def for_length(self, n_steps: int) -> Self:
+        """Return the object of a chain of so many steps, which schedules without a length take."""
+        moving = self.schedules
+        if not moving:
+            return self
+        long = {name: schedule.for_length(n_steps) for name, schedule in moving.items()}
+        return replace(self, **long)  # type: ignore[type-var]
 
 
 # A parameter that may change from step to step. What a user states becomes a number or a schedule.
@@ -159,7 +220,7 @@ def read_schedule(value: Scheduled, name: str) -> float | Schedule:
         return value
     if isinstance(value, str):
         try:
-            return _parse(value)
+            return parse_schedule(value)
         except ValueError as error:
             raise ValueError(f"{name}={value!r}: {error}") from error
     if callable(value):
@@ -177,6 +238,11 @@ def value_at(value: Scheduled, step: int) -> float:
     return value.at(step) if isinstance(value, Schedule) else float(value)
 
 
+def is_schedule(value: Any) -> bool:
+    """Whether a parameter of an estimator is a schedule, or a string that may describe one."""
+    return isinstance(value, Schedule) or (isinstance(value, str) and value != "auto")
+
+
 def last_of(value: Scheduled) -> float:
     """Return a number, or the last value of a schedule."""
     return value.last if isinstance(value, Schedule) else float(value)
@@ -187,11 +253,13 @@ def extremes_of(value: Scheduled) -> tuple[float, float]:
     return value.extremes if isinstance(value, Schedule) else (float(value), float(value))
 
 
-def _parse(text: str) -> Shape:
+def parse_schedule(text: str) -> Shape:
+    """Return the schedule that a string describes, or raise ValueError."""
     call = _CALL.fullmatch(text)
     if call is None:
         raise ValueError(f"not a schedule; write {EXAMPLE}")
     shape, arguments = call[1], call[2].split(",")
+    period = None if call[3] is None else int(call[3])
     if len(arguments) not in (2, 3):
         raise ValueError(f"a schedule has two values, and a length if you like: {EXAMPLE}")
     try:
@@ -199,7 +267,7 @@ def _parse(text: str) -> Shape:
         n_steps = int(arguments[2]) if len(arguments) == 3 else None
     except ValueError as error:
         raise ValueError(f"a schedule has two numbers and a whole one: {EXAMPLE}") from error
-    return Shape(shape, first, last, n_steps)
+    return Shape(shape, first, last, n_steps, period)
 
 
 def _check_length(n_steps: int | None) -> None:

@@ -16,8 +16,9 @@ from sglb import _core, defaults
 from sglb.defaults import Size
 from sglb.leaves import LeafMethod, LeafRule
 from sglb.losses import Loss
-from sglb.rates import check_stability, make_sampler
-from sglb.samplers import SAMPLERS, Move, Sampler
+from sglb.rates import check_stability, make_sampler, reject_unknown_end
+from sglb.samplers import SAMPLERS, Move, Named, Sampler
+from sglb.schedules import Schedule, is_schedule, last_of, parse_schedule, read_schedule
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,18 @@ def _are_levels(value: Any) -> bool:
     return all(LEVEL.holds(level) for level in value) and bool(np.all(np.diff(value) > 0))
 
 
+def _is_schedule(value: Any) -> bool:
+    """Whether a value is a schedule, or a string that describes one."""
+    try:
+        return is_schedule(value) and isinstance(read_schedule(value, ""), Schedule)
+    except ValueError:
+        return False
+
+
+# Whether its values are allowed, is for the sampler to say.
+SCHEDULE = Rule("a schedule such as 'cosine(0.1, 0.01)' (sglb.schedules)", _is_schedule)
+
+
 RULES: Mapping[str, Rule] = {
     "loss": Rule(
         "the name of a loss or an object with methods loss(y, raw) and gradient(y, raw)",
@@ -110,13 +123,13 @@ RULES: Mapping[str, Rule] = {
     | Rule("a list of two or more such numbers in increasing order", _are_levels),
     "tweedie_power": one_of(None) | real("a number between 1 and 2", lambda v: 1 < v < 2),
     "n_estimators": AUTO | whole(1),
-    "learning_rate": AUTO | POSITIVE,
+    "learning_rate": AUTO | POSITIVE | SCHEDULE,
     "max_depth": AUTO | whole(1, 16),
     "max_bins": AUTO | whole(2, 255),
     "sampler": one_of(*SAMPLERS)
     | Rule("a Sampler object", lambda v: hasattr(v, "move") and not isinstance(v, type)),
-    "temperature": AUTO | NOT_NEGATIVE,
-    "shrink_rate": AUTO | NOT_NEGATIVE,
+    "temperature": AUTO | NOT_NEGATIVE | SCHEDULE,
+    "shrink_rate": AUTO | NOT_NEGATIVE | SCHEDULE,
     "friction": AUTO | FRACTION,
     "structure_noise": NOT_NEGATIVE,
     "subsample": FRACTION,
@@ -145,7 +158,7 @@ RULES: Mapping[str, Rule] = {
 
 
 # What may be an object of the user's own, which a model file does not hold: it is None there.
-NOT_IN_FILES = ("loss", "sampler")
+NOT_IN_FILES = ("loss", "sampler", *defaults.SCHEDULED)
 
 
 def check_parameters(parameters: Mapping[str, Any]) -> None:
@@ -159,8 +172,22 @@ def check_parameters(parameters: Mapping[str, Any]) -> None:
                 f". If this model was read from a file: a file does not hold a {name} of your own;"
                 f" call set_params({name}=...) before fit"
             )
+        elif name in defaults.SCHEDULED:
+            advice = _wrong_schedule(value)
         stated = name.removeprefix("posterior_")  # a posterior's temperature has a rule of its own
         raise ValueError(f"{stated}={value!r} is not allowed; use {rule.allowed}{advice}")
+
+
+def _wrong_schedule(value: Any) -> str:
+    """Return what is wrong with a schedule, nothing if a value does not look like one."""
+    if callable(value):
+        return "; a function needs a length: sglb.schedules.StepFunction(f, n_steps)"
+    try:
+        if isinstance(value, str) and "(" in value:
+            parse_schedule(value)
+    except ValueError as error:
+        return f"; {error}"
+    return ""
 
 
 @dataclass(frozen=True)
@@ -185,6 +212,9 @@ class Settings:
     def resolved(self, parameters: Mapping[str, Any], loss: Loss) -> dict[str, Any]:
         """Return the parameters with the numbers and names that "auto" stands for."""
         sampler = type(self.sampler).__name__.lower()
+        # Of numbers that change from step to step, how they do.
+        moving = self.sampler.schedules if isinstance(self.sampler, Named) else {}
+        schedules = {name: str(schedule) for name, schedule in moving.items()}
         return dict(parameters) | {
             "loss": loss.name,
             "n_estimators": self.n_steps,
@@ -199,6 +229,7 @@ class Settings:
             "leaf_method": self.leaves.method,
             "leaf_steps": self.leaves.steps,
             "l2_regularization": self.leaves.l2,
+            **schedules,
         }
 
 
@@ -209,7 +240,7 @@ def resolve(
 
     `alone` means that there is neither an evaluation set nor a callback of the user.
     """
-    _check_schedules(parameters, loss)
+    reject_unknown_end(loss.schedules, parameters["early_stopping_rounds"])
     free_length = parameters["n_estimators"] == "auto"
     leaf_method = _leaf_method(parameters["leaf_method"], loss)
     search_length = free_length and alone and defaults.searches_length(parameters, loss, size)
@@ -222,13 +253,15 @@ def resolve(
     move = sampler.move(0)
     leaves = _leaf_rule(parameters, loss, leaf_method, size, move)
     leaves.check(loss, move.subsample)
-    check_stability(move, loss, leaf_method)
+    n_steps = int(parameters["n_estimators"])
+    boldest = sampler.boldest_move(n_steps) if isinstance(sampler, Named) else move
+    check_stability(boldest, loss, leaf_method)
     return Settings(
         sampler=sampler,
         learning_rate=float(move.learning_rate),
         # What a sampler does not state follows from its first move: sigma^2 = 2 T / eps.
-        temperature=float(getattr(sampler, "temperature", move.temperature)),
-        shrink_rate=float(
+        temperature=last_of(getattr(sampler, "temperature", move.temperature)),
+        shrink_rate=last_of(
             getattr(sampler, "shrink_rate", (1.0 - move.shrink) / move.learning_rate)
         ),
         leaves=leaves,
@@ -246,21 +279,9 @@ def resolve(
         ),
         random_strength=_random_strength(parameters, loss, search_length=search_length),
         seed=draw_seed(parameters["random_state"]),
-        n_steps=int(parameters["n_estimators"]),
+        n_steps=n_steps,
         search_length=search_length,
     )
-
-
-def _check_schedules(parameters: Mapping[str, Any], loss: Loss) -> None:
-    """Reject early stopping where nobody has said when a schedule ends."""
-    rounds = parameters["early_stopping_rounds"]
-    for name, schedule in loss.schedules.items():
-        if rounds is not None and schedule.n_steps is None:
-            raise ValueError(
-                f"early_stopping_rounds={rounds} counts from the end of a schedule, and that of"
-                f" {name}={str(schedule)!r} is not stated; add the number of its steps:"
-                f" {name}={str(schedule.for_length(300))!r}"
-            )
 
 
 def _leaf_method(stated: str, loss: Loss) -> LeafMethod:

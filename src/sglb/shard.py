@@ -112,7 +112,7 @@ class Shard:
     def draw(self, plan: SamplePlan, bounds: SlopeBounds, move: Move, draws: _core.Draws) -> Sample:
         """Draw the sample that a structure is searched on; the next call makes it another one."""
         sample, noise = self._sample, move.structure_noise / self._root_copies
-        sample.time = move.learning_rate * draws.step
+        sample.time = move.time_at(draws.step)
         rate = self._here.row_rate(move)
         sample.draw(self._core, self._here.slopes, plan, noise, rate, bounds, draws)
         return sample
@@ -122,7 +122,7 @@ class Shard:
     ) -> Sample:
         """Begin to draw this shard's part of a sample."""
         sample, noise = self._sample, move.structure_noise / self._root_copies
-        sample.time = move.learning_rate * draws.step
+        sample.time = move.time_at(draws.step)
         rate = self._here.row_rate(move)
         sample.begin(self._core, self._here.slopes, plan, noise, rate, bounds, draws)
         return sample

@@ -52,12 +52,18 @@ class Replicas:
 
     @property
     def swap_rates(self) -> NDArray[np.float64]:
-        """Share of the exchanges between rungs r and r + 1 that were accepted, (n_rungs - 1,)."""
-        return self.n_swapped / np.maximum(self.n_tried, 1)
+        """Share of the exchanges between rungs r and r + 1 that were accepted, (n_rungs - 1,).
 
-    def trace_at(self, step: int) -> Trace:
-        """Return the trace of the chain that was on the coldest rung at a step, up to it."""
-        return self.chains[self.coldest[step - 1]].trace.at(step)
+        NaN where none was tried.
+        """
+        with np.errstate(invalid="ignore"):
+            return self.n_swapped / self.n_tried
+
+    def traces_at(self, step: int) -> list[Trace]:
+        """Return the traces up to a step, first of the chain that was on the coldest rung there."""
+        coldest = self.coldest[step - 1]
+        order = sorted(range(len(self.chains)), key=lambda number: number != coldest)
+        return [self.chains[number].trace.at(step) for number in order]
 
     def exchange(self, step: int) -> None:
         """Try to exchange neighbours: pairs that begin at an even and at an odd rung in turn."""

@@ -47,7 +47,7 @@ from sglb.errors import ModelFormatError
 from sglb.files import whole_file
 from sglb.leaves import LeafRule
 from sglb.losses import Loss, get_loss
-from sglb.model import Model, Record
+from sglb.model import Exchange, Model, Record
 from sglb.posterior import AnyPosterior
 from sglb.recipe import Recipe
 from sglb.samplers import Move
@@ -90,7 +90,8 @@ def dumps(model: Model, draws: AnyPosterior | None = None) -> bytes:
     categories, tables = storage.pack(model.recipe.encoding)
     digest = {"sha256": np.zeros(DIGEST_BYTES, dtype=np.uint8)}
     parts = pack_parts(model, draws, dumps)
-    arrays = _arrays_of(join(model.traces), tables) | parts | digest
+    others = () if model.exchange is None else model.exchange.others
+    arrays = _arrays_of(join(model.traces + others), tables) | parts | digest
     document = json.dumps(
         _document_of(model) | {"categories": categories},
         sort_keys=True,
@@ -119,13 +120,24 @@ def loads_with_draws(data: bytes) -> tuple[Model, AnyPosterior | None]:
     sizes = check_shapes(arrays)
     check_trees(arrays, sizes)
     lengths = check_chains(document, sizes["T"])
-    recipe = _recipe_of(document, arrays, sizes, n_chains=len(lengths))
+    n_chains = 1 if "exchange" in document else len(lengths)
+    recipe = _recipe_of(document, arrays, sizes, n_chains=n_chains)
     trees = Trace.from_arrays(recipe.bins, recipe.offset, arrays)
     record = _record_of(document)
     chain_records = [_record_of(chain) for chain in document.get("chains", [])] or [record]
-    variance = document["residual_variance"]
-    model = Model(recipe, split(trees, lengths), variance, record, tuple(chain_records))
-    known = unpack_parts(parts, model, trees.depths, loads)
+    traces, exchange = split(trees, lengths), None
+    if "exchange" in document:
+        traces, others = traces[:1], traces[1:]
+        exchange = Exchange(others, tuple(score_from_json(r) for r in document["exchange"]))
+    model = Model(
+        recipe,
+        traces,
+        document["residual_variance"],
+        record,
+        tuple(chain_records),
+        exchange=exchange,
+    )
+    known = unpack_parts(parts, model, trees.depths[: sum(map(len, traces))], loads)
     draws = known.pop("draws", None)
     return replace(model, **known), draws
 
@@ -148,7 +160,11 @@ def _record_to_json(record: Record) -> dict[str, Any]:
 
 
 def _chains_to_json(model: Model) -> dict[str, Any]:
-    """Return the lengths and scores of several chains; a single one is the model itself."""
+    """Return the lengths and scores of several chains, or how often they exchanged temperatures; a
+    single one is the model itself.
+    """
+    if model.exchange is not None:
+        return {"exchange": [to_json(rate) for rate in model.exchange.swap_rates]}
     if len(model.traces) == 1:
         return {}
     pairs = zip(model.traces, model.chain_records, strict=True)

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from sglb.errors import ModelFormatError
 from sglb.losses import Loss, get_loss
-from sglb.samplers import SAMPLERS
+from sglb.samplers import CLASSES
+from sglb.schedules import Schedule
 
 INTEGER_TYPES = tuple(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
 FEATURE_TYPES = ("bool", "float32", "float64", *INTEGER_TYPES)
@@ -36,8 +37,10 @@ def to_json(value: Any) -> Any:
         return {"list": [to_json(item) for item in value]}
     if isinstance(value, Mapping):
         return {"pairs": [[to_json(key), to_json(item)] for key, item in value.items()]}
-    for name, sampler in SAMPLERS.items():
-        if type(value) is sampler:
+    if isinstance(value, Schedule) and value.storable:
+        return str(value)
+    for name, sampler in CLASSES.items():
+        if type(value) is sampler and value.storable:
             arguments = {
                 field.name: to_json(getattr(value, field.name)) for field in fields(sampler)
             }
@@ -60,7 +63,7 @@ def from_json(value: Any) -> Any:
             case {"pairs": list() as pairs}:
                 return {from_json(key): from_json(item) for key, item in pairs}
             case {"sampler": str() as name, "arguments": dict() as arguments}:
-                return SAMPLERS[name](**{key: from_json(item) for key, item in arguments.items()})
+                return CLASSES[name](**{key: from_json(item) for key, item in arguments.items()})
             case {"loss": dict() as loss}:
                 return get_loss(loss["name"], **loss["parameters"])
             case {"lost": str()}:

@@ -161,7 +161,7 @@ def check_document(document: Mapping[str, Any]) -> None:
             "version",
             f"this version of sglb reads format {FORMAT_VERSION}, the file has format {version}",
         )
-    fields = {name: value for name, value in document.items() if name != "chains"}
+    fields = {n: value for n, value in document.items() if n not in ("chains", "exchange")}
     _check_fields(fields, FIELDS)
 
 
@@ -177,6 +177,8 @@ def _check_fields(
 
 def check_chains(document: Mapping[str, Any], n_trees: int) -> list[int]:
     """Check the field that several chains have; return the number of trees of each chain."""
+    if "exchange" in document:
+        return _check_exchange(document, n_trees)
     if "chains" not in document:
         return [n_trees]
     chains = document["chains"]
@@ -191,6 +193,22 @@ def check_chains(document: Mapping[str, Any], n_trees: int) -> list[int]:
     if sum(lengths) != n_trees:
         raise ModelFormatError("chains", f"they have {sum(lengths)} trees, the file has {n_trees}")
     return lengths
+
+
+def _check_exchange(document: Mapping[str, Any], n_trees: int) -> list[int]:
+    """Check the field of chains that exchanged temperatures; return the length of each."""
+    rates = document["exchange"]
+    if "chains" in document or not isinstance(rates, list) or not rates:
+        raise ModelFormatError("exchange", "it must be a list of rates, of a single model")
+    for rate in rates:
+        is_rate = _is_number(rate) and 0.0 <= rate <= 1.0
+        if not is_rate and rate != {"number": "nan"}:
+            raise ModelFormatError("exchange", f"{rate!r} is not a rate")
+    length, rest = divmod(n_trees, len(rates) + 1)
+    if rest or not length:
+        wrong = f"{n_trees} trees are not those of {len(rates) + 1} chains of one length"
+        raise ModelFormatError("exchange", wrong)
+    return [length] * (len(rates) + 1)
 
 
 def check_shapes(arrays: Arrays) -> dict[str, int]:

@@ -77,6 +77,11 @@ def _real(text: str) -> float | str:
     return value if isinstance(value, str) else float(value)
 
 
+def _rate(text: str) -> float | str:
+    """Parse "auto", a number, or a schedule, which the estimators read."""
+    return text if "(" in text else _real(text)
+
+
 def _levels(text: str) -> float | list[float]:
     """Parse a number, or several with commas between them."""
     try:
@@ -99,6 +104,8 @@ def _option(value_type: Any, panel: str, help_text: str, *flags: str, **more: An
 def _auto(parser: Callable[[str], Any], help_text: str) -> Any:
     """Return an option of the model that takes a number or "auto"."""
     metavar = "INTEGER" if parser is _whole else "NUMBER"
+    if parser is _rate:
+        metavar = "NUMBER OR SCHEDULE"
     return Annotated[
         Any,
         typer.Option(parser=parser, metavar=metavar, help=help_text, rich_help_panel="Model"),
@@ -134,7 +141,11 @@ MODEL: Group = {
         "Trees to train; auto is 1000 or, with up to 10,000 rows and no early stopping, the best "
         "number in a cross-validation.",
     ),
-    "learning_rate": _auto(_real, "Size of a step; auto follows from rows, trees and loss."),
+    "learning_rate": _auto(
+        _rate,
+        "Size of a step; auto follows from rows, trees and loss. It may change from tree to tree: "
+        "'cosine(0.1, 0.01)', or linear, geometric; 'cosine(0.1, 0.01, 300)' in 300 trees.",
+    ),
     "max_depth": _auto(_whole, "Splits on the way to a leaf, 1 to 16; auto is 4, 6 or 8."),
     "max_bins": _auto(_whole, "Bins of a column of numbers, 2 to 255; auto is 64, 128 or 254."),
     "sampler": _option(
@@ -145,12 +156,15 @@ MODEL: Group = {
         "temperatures, stochastic draws rows, plain does nothing of that.",
     ),
     "temperature": _auto(
-        _real,
+        _rate,
         "Langevin noise. Low temperatures, the default, are for accuracy. 0 is no noise. 1 samples "
         "a Bayesian posterior in the long run, but a single chain of the default length is far "
-        "from mixed: its predictions are worse, and its uncertainty should not be trusted yet.",
+        "from mixed: its predictions are worse, and its uncertainty should not be trusted yet. A "
+        "chain cools down by a schedule such as 'geometric(1, 1e-4)'.",
     ),
-    "shrink_rate": _auto(_real, "Langevin pull of the model towards its start (gamma)."),
+    "shrink_rate": _auto(
+        _rate, "Langevin pull of the model towards its start (gamma), a number or a schedule."
+    ),
     "friction": _auto(_real, "Share of its velocity that a hamiltonian step loses, up to 1."),
     "structure_noise": _option(
         float, "Model", "Factor of the noise in the search of structures; the paper's is 1."

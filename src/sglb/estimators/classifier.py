@@ -22,6 +22,7 @@ from sglb.frame import read_labels, read_weight
 from sglb.losses import LOSSES, Loss, get_loss
 from sglb.metrics import MetricSpec
 from sglb.samplers import Sampler
+from sglb.schedules import Scheduled
 from sglb.settings import check_parameters
 from sglb.target import Target
 from sglb.uncertainty import Uncertainty, of_probabilities
@@ -38,7 +39,10 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator, DecisionMixin):  # type: i
     n_estimators : steps of the chain, one tree each. "auto" is 1,000, but of up to 10,000 rows,
         without evaluation set and callbacks, at the automatic temperature and for convex losses, as
         many as are best in a cross-validation of five folds, which may take three times as long.
-    learning_rate : the paper's epsilon; "auto" follows from rows, steps and loss.
+    learning_rate : the paper's epsilon; "auto" follows from rows, steps and loss. It, temperature
+        and shrink_rate may be schedules: "cosine(0.1, 0.01)" changes from the first number to the
+        second within the chain, "cosine(0.1, 0.01, 300)" within 300 steps; shapes are linear,
+        geometric, cosine and jump, functions of the step `sglb.schedules.StepFunction`.
     max_depth : splits of a tree, 1 to 16; "auto" is 4, 6 or 8, by task, loss and size.
     max_bins : bins of a number, 2 to 255; a missing value has its own besides. "auto" is
         254 for numbers, 128 for two classes, 64 for more.
@@ -101,8 +105,11 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator, DecisionMixin):  # type: i
         state, with early stopping its best: there best_score_ is the last score.
     best_iterations_, chain_evals_results_ : the same of each chain by itself, lists. traces_ : what
         each chain has left behind; trace_ is the first.
-    learning_rate_, temperature_, shrink_rate_, leaf_method_, loss_ : what "auto" became.
-    inverse_temperature_ : the paper's beta, sum of weights / temperature.
+    learning_rate_, temperature_, shrink_rate_, leaf_method_, loss_ : what "auto" became; of
+        schedules the first learning rate, and the last temperature and shrink rate.
+    inverse_temperature_ : the paper's beta, sum of weights / temperature_. trace_.temperatures :
+        the temperature of each step.
+    swap_rates_ : of sampler="tempering", how often neighbours exchanged their temperatures.
     is_categorical_ : mask of the categorical columns. is_text_ : of those whose levels are text.
 
     Notes
@@ -120,12 +127,12 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator, DecisionMixin):  # type: i
         *,
         loss: Any = "auto",
         n_estimators: int | str = "auto",
-        learning_rate: float | str = "auto",
+        learning_rate: Scheduled = "auto",
         max_depth: int | str = "auto",
         max_bins: int | str = "auto",
         sampler: str | Sampler = "langevin",
-        temperature: float | str = "auto",
-        shrink_rate: float | str = "auto",
+        temperature: Scheduled = "auto",
+        shrink_rate: Scheduled = "auto",
         friction: float | str = "auto",
         structure_noise: float = 1.0,
         subsample: float = 1.0,

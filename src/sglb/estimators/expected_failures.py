@@ -4,6 +4,7 @@ from typing import Any
 
 from sglb.losses import LOSSES, Loss
 from sglb.samplers import NOISY
+from sglb.schedules import extremes_of, read_schedule
 from sglb.settings import check_parameters
 
 # scikit-learn has no tag for these: an estimator cannot carry them itself.
@@ -76,5 +77,5 @@ def _is_hot(estimator: Any) -> bool:
     if estimator.sampler not in NOISY:
         return False
     if estimator.temperature != "auto":
-        return bool(estimator.temperature >= MUCH_NOISE)
+        return extremes_of(read_schedule(estimator.temperature, "temperature"))[1] >= MUCH_NOISE
     return not getattr(_loss_of(estimator), "convex", False)

@@ -17,7 +17,7 @@ from sglb.losses import UserLoss
 from sglb.losses.links import IDENTITY, Link
 from sglb.losses.shapes import user_shape
 from sglb.model import Model, Scores
-from sglb.posterior import AnyPosterior, drawn_states, warn_if_not_draws
+from sglb.posterior import AnyPosterior, chains_of_draws, drawn_states, warn_if_not_draws
 from sglb.settings import check_parameters, n_threads
 from sglb.trace import States, Trace, mean_raw
 
@@ -74,6 +74,15 @@ class FittedChain(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no
     def chain_evals_results_(self) -> list[Scores]:
         """Scores of each chain after all its steps, in the form of `evals_result_`."""
         return [record.evals_result for record in self._fitted().chain_records]
+
+    @property
+    def swap_rates_(self) -> list[float] | None:
+        """Of sampler="tempering", how often neighbours exchanged their temperatures.
+
+        Shares of the exchanges that were tried, the coldest pair first; None of other samplers.
+        """
+        exchange = self._fitted().exchange
+        return None if exchange is None else list(exchange.swap_rates)
 
     @property
     def is_categorical_(self) -> NDArray[np.bool_]:
@@ -138,19 +147,26 @@ class FittedChain(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no
         scores are equal.
         """
         check_parameters({"n_states": n_states})
-        traces = self._fitted().traces
-        numbers = self._numbers_of_draws(n_states)
-        n_each = min(len(steps) for steps in numbers)
+        model = self._fitted()
+        n_chains = len(model.traces)
+        numbers = [steps.tolist() for steps in drawn_states(model, n_states)]
+        if model.exchange is None:
+            n_each = min(map(len, numbers))
+            numbers = [steps[-n_each:] for steps in numbers]
+        else:
+            n_each = sum(map(len, numbers))
         if n_each < LEAST_DRAWS:
             raise ValueError(
                 f"R-hat needs {LEAST_DRAWS} states of each chain, and one has {n_each} in its"
                 " second half: use more n_states, or longer chains"
             )
-        states = States.of(traces, [steps[-n_each:] for steps in numbers])
+        states = States.of(chains_of_draws(model), numbers)
+        # Draws of chains that exchange temperatures are a single series, in the order of time.
+        order = np.argsort(np.concatenate(numbers)) if model.exchange else slice(None)
 
         def rhat_of(values: Array, threads: int) -> tuple[Floats, ...]:
-            raw = states.predict(values, threads)
-            values_by_output = rhat(raw.reshape(len(traces), n_each, -1))
+            raw = states.predict(values, threads)[order]
+            values_by_output = rhat(raw.reshape(n_chains, n_each, -1))
             return (user_shape(values_by_output.reshape(raw.shape[1:])),)
 
         return self._compute(X, rhat_of)[0]
@@ -238,16 +254,11 @@ class FittedChain(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no
 
     def _several_states(self, n_states: int) -> States:
         """Return the states of the chains that serve as their draws."""
-        traces = self._fitted().traces
-        check_parameters({"n_states": n_states})
-        warn_if_not_draws(self._model, stacklevel=3)
-        return States.of(traces, self._numbers_of_draws(n_states))
-
-    def _numbers_of_draws(self, n_states: int) -> list[list[int]]:
-        """Return the steps of each chain after which its state serves as a draw."""
         model = self._fitted()
-        temperature = model.recipe.settings.temperature
-        return [drawn_states(trace, temperature, n_states).tolist() for trace in model.traces]
+        check_parameters({"n_states": n_states})
+        warn_if_not_draws(model, stacklevel=3)
+        numbers = [steps.tolist() for steps in drawn_states(model, n_states)]
+        return States.of(chains_of_draws(model), numbers)
 
     def _draws(self, X: Any, states: States) -> Floats:
         """Return the predictions of several states, one traversal for all."""

@@ -16,6 +16,7 @@ from sglb.losses import LOSSES, Loss, RankingLoss, get_loss
 from sglb.metrics import MetricSpec
 from sglb.ranking_metrics import mean_over_queries
 from sglb.samplers import Sampler
+from sglb.schedules import Scheduled
 from sglb.settings import check_parameters
 from sglb.target import Target
 
@@ -40,12 +41,12 @@ class SGLBRanker(ChainEstimator):
         *,
         loss: Any = "query_squared",
         n_estimators: int | str = "auto",
-        learning_rate: float | str = "auto",
+        learning_rate: Scheduled = "auto",
         max_depth: int | str = "auto",
         max_bins: int | str = "auto",
         sampler: str | Sampler = "langevin",
-        temperature: float | str = "auto",
-        shrink_rate: float | str = "auto",
+        temperature: Scheduled = "auto",
+        shrink_rate: Scheduled = "auto",
         friction: float | str = "auto",
         structure_noise: float = 1.0,
         subsample: float = 1.0,

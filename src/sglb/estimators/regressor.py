@@ -16,6 +16,7 @@ from sglb.frame import read_numbers
 from sglb.losses import LOSSES, Loss, get_loss
 from sglb.model import Model
 from sglb.samplers import Sampler
+from sglb.schedules import Scheduled
 from sglb.target import Target
 from sglb.uncertainty import Uncertainty, of_means, of_moments
 
@@ -47,12 +48,12 @@ class SGLBRegressor(RegressorMixin, ChainEstimator):  # type: ignore[misc]
         quantile: float | Sequence[float] | None = None,
         tweedie_power: float | None = None,
         n_estimators: int | str = "auto",
-        learning_rate: float | str = "auto",
+        learning_rate: Scheduled = "auto",
         max_depth: int | str = "auto",
         max_bins: int | str = "auto",
         sampler: str | Sampler = "langevin",
-        temperature: float | str = "auto",
-        shrink_rate: float | str = "auto",
+        temperature: Scheduled = "auto",
+        shrink_rate: Scheduled = "auto",
         friction: float | str = "auto",
         structure_noise: float = 1.0,
         subsample: float = 1.0,

@@ -24,9 +24,10 @@ from sglb.estimators.error_bars import add_error_bars
 from sglb.estimators.residuals import residual_variance
 from sglb.folds import CrossValidation, folds_for_residuals
 from sglb.metrics import Metric
-from sglb.model import Model, Record
+from sglb.model import Exchange, Model, Record
 from sglb.recipe import Recipe
-from sglb.samplers import Annealed, Tempering
+from sglb.samplers import Tempering
+from sglb.schedules import Moving
 from sglb.tempering import Replicas, temper
 from sglb.trace import Trace
 from sglb.training_set import TrainingSet
@@ -86,7 +87,7 @@ class Training:
         callbacks_by_chain = [self._own_callbacks(history, rounds) for history in histories]
         if callbacks:
             callbacks_by_chain[0].append(Parameters(self._resolved(chains[0])))
-        traces = self._boost(chains, n_steps, callbacks_by_chain, callbacks, at_once)
+        traces, exchange = self._boost(chains, n_steps, callbacks_by_chain, callbacks, at_once)
         warn_if_equal(traces, stacklevel=4)
         chain_records = [
             Record(*history.best(), history.result) if history.sets else Record()
@@ -101,7 +102,9 @@ class Training:
         if n_chains > 1 and scoring.sets:
             record = self._mean_record(scoring, traces)
         variance = residual_variance(chains[0], traces)
-        model = Model(self.recipe, tuple(traces), variance, record, tuple(chain_records))
+        model = Model(
+            self.recipe, tuple(traces), variance, record, tuple(chain_records), exchange=exchange
+        )
         if not uncertainty:
             return model
         # The cross-validation of the length has left those of the first chain; classes need none.
@@ -136,12 +139,14 @@ class Training:
         # The order matters: scores are there before anything looks at them.
         watching: list[Callback] = [history] if history.sets else []
         if rounds is not None:
-            sampler = self.recipe.settings.sampler
-            cooling = sampler.n_steps if isinstance(sampler, Annealed) else 0
-            loss = self.recipe.loss
-            moving = [] if loss is None else loss.schedules.values()
-            lengths = (schedule.n_steps or 0 for schedule in moving)
-            watching.append(EarlyStopping(rounds, after=max(cooling, *lengths, 0)))
+            moving = (self.recipe.settings.sampler, self.recipe.loss)
+            lengths = [
+                schedule.n_steps or 0
+                for each in moving
+                if isinstance(each, Moving)
+                for schedule in each.schedules.values()
+            ]
+            watching.append(EarlyStopping(rounds, after=max(lengths, default=0)))
         return watching
 
     def _resolved(self, chain: Chain) -> dict[str, object]:
@@ -155,7 +160,7 @@ class Training:
         callbacks_by_chain: Sequence[Sequence[Callback]],
         callbacks: Sequence[Callback],
         at_once: int,
-    ) -> list[Trace]:
+    ) -> tuple[list[Trace], Exchange | None]:
         """Run the chains; the user's callbacks and the progress display watch the first."""
         progress: list[Callback] = []
         if self.verbose:
@@ -167,23 +172,23 @@ class Training:
             if len(chains) == 1:
                 watching = [*callbacks_by_chain[0], *callbacks, *progress]
                 if isinstance(sampler := self.recipe.settings.sampler, Tempering):
-                    return [self._temper(sampler, chains[0], n_steps, watching)]
-                return [boost(chains[0], n_steps, watching)]
+                    return self._temper(sampler, chains[0], n_steps, watching)
+                return [boost(chains[0], n_steps, watching)], None
             if self.verbose:
                 say(f"{len(chains)} chains, {at_once} at a time; progress is that of the first")
             callbacks_by_chain = [[*callbacks_by_chain[0], *progress], *callbacks_by_chain[1:]]
             traces = boost_all(chains, n_steps, callbacks_by_chain, callbacks, at_once)
         if self.verbose:
             say(f"{len(traces)} chains of {', '.join(f'{len(t):,}' for t in traces)} steps")
-        return traces
+        return traces, None
 
     def _temper(
         self, sampler: Tempering, chain: Chain, n_steps: int, callbacks: Sequence[Callback]
-    ) -> Trace:
-        """Run a chain and others that exchange temperatures with it; return the coldest's trace.
+    ) -> tuple[list[Trace], Exchange]:
+        """Run a chain and others that exchange temperatures with it; return the coldest's trace,
+        and what the exchange leaves behind.
 
-        With early stopping it is that of the chain which was the coldest at the best step, up to
-        there.
+        With early stopping the coldest is the chain which was that at the best step.
         """
         at_once = min(sampler.n_replicas, self.n_threads) if self._is_thread_safe else 1
         share = self.n_threads - at_once + 1
@@ -204,7 +209,8 @@ class Training:
                 isinstance(other, EarlyStopping) for other in callbacks
             ):
                 step = callback.best()[0]
-        return replicas.trace_at(step)
+        traces = replicas.traces_at(step)
+        return traces[:1], Exchange(tuple(traces[1:]), tuple(replicas.swap_rates.tolist()))
 
     def _mean_record(self, scoring: Scoring, traces: Sequence[Trace]) -> Record:
         """Return the scores of the mean of several chains.

@@ -29,7 +29,8 @@ from sglb.datasets import synthetic
 from sglb.leaves import LeafRule
 from sglb.losses import Logistic, Loss, Sla
 from sglb.losses.links import sigmoid
-from sglb.samplers import Annealed, Langevin, Move, Plain, Sampler, Stochastic
+from sglb.samplers import Langevin, Move, Plain, Sampler, Stochastic
+from sglb.schedules import Shape
 from sglb.settings import draw_seed
 from sglb.shard import Shard
 from sglb.slopes import SlopeBounds
@@ -99,16 +100,18 @@ VARIANTS = (
 COOLING = (0.3, 0.01), (1e-2, 1e-6)
 
 
+def cooled(n_steps: int, subsample: float = 1.0) -> Langevin:
+    """Return the sampler of a long chain that cools down."""
+    temperature, shrink_rate = (Shape("geometric", *ends, n_steps) for ends in COOLING)
+    return Langevin(RATE, temperature, shrink_rate, subsample)
+
+
 def long_methods(n_steps: int) -> tuple[Method, ...]:
     """Return the methods that compete for the lowest training loss after `n_steps` steps."""
     return (
         *METHODS[1:],
-        Method("sla + SGLB, cooled", Sla(WIDTH), Annealed(RATE, *COOLING, n_steps)),
-        Method(
-            "sla + SGLB, cooled, subsample 0.5",
-            Sla(WIDTH),
-            Annealed(RATE, *COOLING, n_steps, SUBSAMPLE),
-        ),
+        Method("sla + SGLB, cooled", Sla(WIDTH), cooled(n_steps)),
+        Method("sla + SGLB, cooled, subsample 0.5", Sla(WIDTH), cooled(n_steps, SUBSAMPLE)),
     )
 
 

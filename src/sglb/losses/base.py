@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sglb import _core
 from sglb.losses.links import IDENTITY, LinkFunction
 from sglb.losses.minimisers import spread
-from sglb.schedules import Schedule, Scheduled, extremes_of, read_schedule
+from sglb.schedules import Moving, Schedule, Scheduled, extremes_of, read_schedule
 from sglb.target import Target, Task
 from sglb.weights import RowSelection
 
@@ -29,8 +29,10 @@ Floats = NDArray[np.float64]
 Refresh = Callable[[int, _core.Draws], tuple[float, float]]
 
 
-class Loss(ABC):
+class Loss(Moving, ABC):
     """A built-in loss: a frozen dataclass whose fields are its parameters.
+
+    Only `at_step` knows of steps: everything else is that of the last values of its schedules.
 
     Whatever depends on the loss asks for a property of it, never for its name:
 
@@ -82,19 +84,6 @@ class Loss(ABC):
         return 1
 
     @property
-    def schedules(self) -> dict[str, Schedule]:
-        """Parameters that change from step to step.
-
-        Only `at_step` knows of steps: everything else is that of the last values.
-        """
-        return {name: value for name, value in vars(self).items() if isinstance(value, Schedule)}
-
-    @property
-    def storable(self) -> bool:
-        """Whether a model file can contain it."""
-        return all(schedule.storable for schedule in self.schedules.values())
-
-    @property
     def stationary(self) -> bool:
         """Whether the gradient is, in expectation, that of a fixed function at every step.
 
@@ -102,22 +91,6 @@ class Loss(ABC):
         weights within a query, but for `query_squared`.
         """
         return not self.schedules
-
-    def at_step(self, step: int) -> Self:
-        """Return the loss of a step, with numbers in place of schedules."""
-        moving = self.schedules
-        if not moving:
-            return self
-        now = {name: schedule.at(step) for name, schedule in moving.items()}
-        return replace(self, **now)  # type: ignore[type-var]  # a loss with schedules is one
-
-    def for_length(self, n_steps: int) -> Self:
-        """Return the loss of a chain of so many steps, which schedules without a length take."""
-        moving = self.schedules
-        if not moving:
-            return self
-        long = {name: schedule.for_length(n_steps) for name, schedule in moving.items()}
-        return replace(self, **long)  # type: ignore[type-var]
 
     @property
     def levels(self) -> Sequence[float]:

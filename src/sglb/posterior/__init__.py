@@ -17,6 +17,7 @@ from sglb.posterior.of_model import (
 from sglb.posterior.partitions import Partitions, StoredPartitions, TreePartitions
 from sglb.posterior.prior import LeafPrior
 from sglb.posterior.states import (
+    chains_of_draws,
     drawn_states,
     reason_against_draws,
     virtual_states,
@@ -42,6 +43,7 @@ __all__ = [
     "StoredPartitions",
     "TreePartitions",
     "centre_of",
+    "chains_of_draws",
     "draw_for_chains",
     "draw_for_trees",
     "draw_posterior",

@@ -73,7 +73,7 @@ class LongChains:
     @property
     def n_relaxations(self) -> float:
         """Relaxation times that each chain lasts."""
-        return self.sampler.learning_rate * self.sampler.shrink_rate * self.plan.n_steps
+        return float(self.sampler.learning_rate * self.sampler.shrink_rate * self.plan.n_steps)
 
     def states(self) -> States:
         """Return the draws ready for prediction, chain after chain."""

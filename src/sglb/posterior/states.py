@@ -18,16 +18,39 @@ from sglb.trace import Trace
 MIN_RELAXATIONS = 5.0
 
 
-def drawn_states(trace: Trace, temperature: float, n_states: int) -> NDArray[np.int64]:
-    """Return at most `n_states` step numbers, evenly spaced in the second half of the chain.
+def drawn_states(model: Model, n_states: int) -> list[NDArray[np.int64]]:
+    """Return at most `n_states` step numbers of each chain, evenly spaced in its second half.
 
-    Of a chain that changes its temperature, states after steps at the stated one.
+    Of a chain that changes its temperature, states after steps at the stated one. Of chains that
+    exchange temperatures, those of all (`chains_of_draws`) together, each while it was the coldest.
     """
+    temperature, chains = model.recipe.settings.temperature, chains_of_draws(model)
+    if model.exchange is None:
+        return [_states_at(trace, temperature, n_states) for trace in chains]
+    numbers = virtual_states(model.n_steps, n_states)
+    return [numbers[_is_at(trace, temperature)[numbers - 1]] for trace in chains]
+
+
+def chains_of_draws(model: Model) -> tuple[Trace, ...]:
+    """Return the chains whose states may be draws."""
+    return model.traces + (() if model.exchange is None else model.exchange.others)
+
+
+def _is_at(trace: Trace, temperature: float) -> NDArray[np.bool_]:
+    """Whether each step was at a temperature."""
+    return np.isclose(trace.temperatures, temperature, rtol=1e-9, atol=0.0)
+
+
+def _numbers_at(trace: Trace, temperature: float) -> NDArray[np.int64]:
+    """Return the numbers of the states of the second half that follow a step at a temperature."""
     numbers = np.arange(len(trace) // 2 + 1, len(trace) + 1)
-    at_it = np.isclose(trace.temperatures[numbers - 1], temperature, rtol=1e-9, atol=0.0)
-    if at_it.all() or not at_it.any():
+    return numbers[_is_at(trace, temperature)[numbers - 1]]
+
+
+def _states_at(trace: Trace, temperature: float, n_states: int) -> NDArray[np.int64]:
+    drawn = _numbers_at(trace, temperature)
+    if len(drawn) in (0, len(trace) - len(trace) // 2):
         return virtual_states(len(trace), n_states)
-    drawn = numbers[at_it]
     return np.unique(drawn[np.linspace(len(drawn) - 1, 0, n_states).round().astype(np.intp)])
 
 
@@ -43,22 +66,35 @@ def virtual_states(n_steps: int, n_states: int) -> NDArray[np.int64]:
 def reason_against_draws(model: Model) -> str | None:
     """Return why the states of a chain cannot be draws from its posterior, None if they can."""
     recipe, settings = model.recipe, model.recipe.settings
-    if settings.temperature == 0.0:
+    temperature = settings.temperature
+    if temperature == 0.0:
         return "the chain has no noise"
-    if recipe.parameters.get("sampler") == "annealed":
-        return "it cools down"
+    if not all(_numbers_at(trace, temperature).size for trace in model.traces):
+        return f"no state of its second half is at its last temperature, {settings.temperature:.3g}"
     if recipe.parameters.get("temperature") == "auto" and recipe.parameters.get("sampler") in NOISY:
         return "its temperature was chosen for accuracy, not for sampling"
+    if recipe.loss is not None and not recipe.loss.stationary:
+        return f"a chain of loss {recipe.loss.name!r} has no known law"
     if settings.leaves.method == "newton":
         return "a chain with Newton leaves has no known law"
-    rate = settings.learning_rate * settings.shrink_rate
-    n_steps = min(len(trace) for trace in model.traces)
-    if n_steps * rate < MIN_RELAXATIONS:
+    n_steps, times = min(_relaxations(trace, model) for trace in model.traces)
+    if times < MIN_RELAXATIONS:
         return (
-            f"its {n_steps:,} steps are {n_steps * rate:.2g} relaxation times (learning_rate *"
-            f" shrink_rate is {rate:.2g} per step), so that it still depends on its start"
+            f"its {n_steps:,} steps are {times:.2g} relaxation times (learning_rate * shrink_rate"
+            f" is {times / n_steps:.2g} per step), so that it still depends on its start"
         )
     return None
+
+
+def _relaxations(trace: Trace, model: Model) -> tuple[int, float]:
+    """Return a number of steps and the relaxation times that they last.
+
+    Of a chain whose temperature changes by a schedule, those at the last one: what it does before
+    is another law. Chains that exchange temperatures forget their start at all of them.
+    """
+    at_it = _is_at(trace, model.recipe.settings.temperature) | (model.exchange is not None)
+    radius = np.abs(np.linalg.eigvals(trace.C[at_it])).max(axis=1)
+    return int(at_it.sum()), float((1.0 - radius).sum())
 
 
 def warn_if_not_draws(model: Model, stacklevel: int) -> None:

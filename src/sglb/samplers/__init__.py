@@ -1,55 +1,56 @@
 """The ways a chain may move: one file a sampler, and a line here for its name."""
 
-from dataclasses import fields
+from collections.abc import Callable
 
-from sglb.samplers.annealed import Annealed
+from sglb.samplers.annealed import annealed
 from sglb.samplers.base import Move, Named, Rates, Sampler
-from sglb.samplers.cyclical import Cyclical
+from sglb.samplers.cyclical import cyclical
 from sglb.samplers.hamiltonian import Hamiltonian
 from sglb.samplers.langevin import Langevin
 from sglb.samplers.plain import Plain
 from sglb.samplers.stochastic import Stochastic
 from sglb.samplers.tempering import Tempering
 
-SAMPLERS: dict[str, type[Named]] = {
+SAMPLERS: dict[str, Callable[[Rates], Named]] = {
+    "langevin": Langevin.of,
+    "annealed": annealed,
+    "hamiltonian": Hamiltonian.of,
+    "cyclical": cyclical,
+    "tempering": Tempering.of,
+    "stochastic": Stochastic.of,
+    "plain": Plain.of,
+}
+# The classes behind them, by the names that model files have for them.
+CLASSES: dict[str, type[Named]] = {
     "langevin": Langevin,
-    "annealed": Annealed,
     "hamiltonian": Hamiltonian,
-    "cyclical": Cyclical,
     "tempering": Tempering,
     "stochastic": Stochastic,
     "plain": Plain,
 }
-
-
-def _users(field: str) -> tuple[str, ...]:
-    return tuple(
-        name
-        for name, sampler in SAMPLERS.items()
-        if field in {each.name for each in fields(sampler)}  # type: ignore[arg-type]
-    )
-
-
-# The names of the samplers that add noise to gradients, at a temperature.
-NOISY = frozenset(_users("structure_noise"))
+# The samplers that add noise to gradients, at a temperature, and those whose moves depend on how
+# many steps there will be.
+NOISY = ("langevin", "annealed", "hamiltonian", "cyclical", "tempering")
+PLANNED = frozenset({"annealed", "cyclical", "tempering"})
 # Parameters of estimators that some samplers have no use for, and the names of those that use them.
 IDLE = {
-    "temperature": _users("structure_noise"),
-    "shrink_rate": _users("structure_noise"),
-    "structure_noise": _users("structure_noise"),
-    "friction": _users("friction"),
-    "subsample": _users("subsample"),
+    "temperature": NOISY,
+    "shrink_rate": NOISY,
+    "structure_noise": NOISY,
+    "friction": ("hamiltonian",),
+    "subsample": (*NOISY, "stochastic"),
 }
 
 __all__ = [
+    "CLASSES",
     "IDLE",
     "NOISY",
+    "PLANNED",
     "SAMPLERS",
-    "Annealed",
-    "Cyclical",
     "Hamiltonian",
     "Langevin",
     "Move",
+    "Named",
     "Plain",
     "Rates",
     "Sampler",

@@ -7,10 +7,16 @@ A sampler turns the number of a step into a `Move`; the loop in `chain.py` carri
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, fields
-from typing import ClassVar, Protocol, Self
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any, ClassVar, Protocol, Self
 
+from sglb.schedules import Moving, read_schedule, value_at
 from sglb.transition import KEEP, Transition
+
+# A number of a sampler that may change from step to step: float or Schedule, and a string is read
+# as one. Most readers have made a sampler of numbers, and mypy cannot know.
+Rate = Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +36,7 @@ class Move:
     subsample: float = 1.0
     structure_noise: float = -1.0  # as `noise`
     temperature: float = -1.0  # by sigma^2 = 2 T / eps
+    time: float = -1.0  # as if all steps before had this learning rate
 
     def __post_init__(self) -> None:
         """Reject an invalid move; that the chain stays bounded is for `settings` to check."""
@@ -53,6 +60,10 @@ class Move:
         """The factor that the model is multiplied with."""
         return float(self.transition.C[0, 0])
 
+    def time_at(self, step: int) -> float:
+        """Return the sum of the learning rates of the steps before this one."""
+        return self.time if self.time >= 0.0 else self.learning_rate * step
+
 
 @dataclass(frozen=True)
 class Rates:
@@ -61,27 +72,72 @@ class Rates:
     `hot_temperature` carries a row over the barriers of the loss, `n_steps` are planned.
     """
 
-    learning_rate: float
-    temperature: float
-    hot_temperature: float
-    shrink_rate: float
+    learning_rate: Rate
+    temperature: Rate
+    hot_temperature: Rate
+    shrink_rate: Rate
     friction: float
     subsample: float
     structure_noise: float
     n_steps: int
 
 
-class Named(ABC):
-    """A sampler that estimators know by name: a dataclass made of rates.
+class Named(Moving, ABC):
+    """A sampler that model files can hold: a dataclass of numbers, some of which may be schedules.
 
-    `planned` says that its moves depend on how many steps there will be.
+    `scheduled` names its fields that may be; a string is read as one.
     """
 
-    planned: ClassVar[bool] = False
+    scheduled: ClassVar[tuple[str, ...]] = ("learning_rate", "temperature", "shrink_rate")
 
-    @abstractmethod
+    def __post_init__(self) -> None:
+        """Read the schedules; the numbers are validated where they become a move."""
+        for field in fields(self):  # type: ignore[arg-type]  # a dataclass
+            if field.name in self.scheduled:
+                value = read_schedule(getattr(self, field.name), f"a sampler's {field.name}")
+                object.__setattr__(self, field.name, value)
+
     def move(self, step: int) -> Move:
         """Return the move of step 0, 1, 2, ..."""
+        if not self._is_moving:
+            return self._move
+        return replace(self.at_step(step)._move, time=self._time(step))
+
+    @cached_property
+    @abstractmethod
+    def _move(self) -> Move:
+        """The move of all steps, where all fields are numbers."""
+
+    @cached_property
+    def _is_moving(self) -> bool:
+        return bool(self.schedules)
+
+    @cached_property
+    def _times(self) -> list[float]:
+        return [0.0]
+
+    def _time(self, step: int) -> float:
+        """Return the sum of the learning rates of the steps before."""
+        times, rate = self._times, vars(self)["learning_rate"]
+        while len(times) <= step:
+            times.append(times[-1] + value_at(rate, len(times) - 1))
+        return times[step]
+
+    def for_length(self, n_steps: int) -> Self:
+        """Return the sampler of a chain of so many steps; reject numbers that it cannot move by."""
+        fixed = super().for_length(n_steps)
+        for name, schedule in fixed.schedules.items():
+            for value in schedule.extremes_of_chain(n_steps):
+                try:
+                    _ = replace(fixed.at_step(0), **{name: value})._move  # type: ignore[type-var]
+                except ValueError as error:
+                    raise ValueError(f"{name}={str(schedule)!r}: {error}") from error
+        return fixed
+
+    def boldest_move(self, n_steps: int) -> Move:
+        """Return the move with the largest of the rates at all steps of a chain."""
+        largest = {n: s.extremes_of_chain(n_steps)[1] for n, s in self.schedules.items()}
+        return replace(self, **largest)._move  # type: ignore[type-var]
 
     @classmethod
     def of(cls, rates: Rates) -> Self:

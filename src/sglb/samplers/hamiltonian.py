@@ -12,8 +12,9 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 
-from sglb.samplers.base import Move, Named, demand
+from sglb.samplers.base import Move, Named, Rate, demand
 from sglb.samplers.langevin import Langevin
+from sglb.schedules import last_of
 from sglb.transition import Transition
 
 
@@ -22,34 +23,32 @@ class Hamiltonian(Named):
     """Langevin boosting with momentum.
 
     `friction` is the share of the velocity that each step loses, in (0, 1]. A chain moves about
-    1 / friction times as far in a step as one without momentum.
+    1 / friction times as far in a step as one without momentum. Rates may be schedules, as those of
+    `Langevin`.
     """
 
-    learning_rate: float
-    temperature: float
-    shrink_rate: float
+    learning_rate: Rate
+    temperature: Rate
+    shrink_rate: Rate
     friction: float = 0.1
     subsample: float = 1.0
     structure_noise: float = 1.0
 
-    def move(self, step: int) -> Move:
-        """Noise on structure and leaves, and a velocity that is damped, at every step alike."""
-        return self._move
-
     @cached_property
     def _move(self) -> Move:
+        """Noise on structure and leaves, and a velocity that is damped."""
         a = self.friction
         demand("friction", a, 0.0 < a <= 1.0, "in (0, 1]")
         rates = (self.learning_rate, self.temperature, self.shrink_rate)
         without = Langevin(*rates, self.subsample, self.structure_noise).move(0)
         if a == 1.0:
             return without
-        pull = self.learning_rate * self.shrink_rate
+        pull = last_of(self.learning_rate) * last_of(self.shrink_rate)
         return Move(
-            learning_rate=self.learning_rate,
+            learning_rate=without.learning_rate,
             noise=math.sqrt(a) * without.noise,
             transition=Transition([[1.0 - pull, 1.0 - a], [-pull, 1.0 - a]], [1.0, 1.0]),
             subsample=self.subsample,
             structure_noise=math.sqrt(a) * without.structure_noise,
-            temperature=self.temperature,
+            temperature=last_of(self.temperature),
         )

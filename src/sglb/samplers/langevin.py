@@ -10,7 +10,8 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 
-from sglb.samplers.base import Move, Named, demand
+from sglb.samplers.base import Move, Named, Rate, demand
+from sglb.schedules import last_of
 from sglb.transition import Transition
 
 
@@ -18,30 +19,29 @@ from sglb.transition import Transition
 class Langevin(Named):
     """Langevin diffusion in the space of boosted ensembles (SGLB).
 
-    `structure_noise` multiplies the noise of the structures alone. The law of one step is exact for
-    any factor, because structures and leaves draw independent noise.
+    Each of the three rates may be a schedule, such as "geometric(1, 1e-4)". `structure_noise`
+    multiplies the noise of the structures alone. The law of one step is exact for any factor,
+    because structures and leaves draw independent noise.
     """
 
-    learning_rate: float
-    temperature: float
-    shrink_rate: float
+    learning_rate: Rate
+    temperature: Rate
+    shrink_rate: Rate
     subsample: float = 1.0
     structure_noise: float = 1.0
 
-    def move(self, step: int) -> Move:
-        """Noise on structure and leaves, and a little shrinking, at every step alike."""
-        return self._move
-
     @cached_property
     def _move(self) -> Move:
-        demand("learning_rate", self.learning_rate, self.learning_rate > 0.0, "above 0")
-        demand("temperature", self.temperature, self.temperature >= 0.0, "at least 0")
+        """Noise on structure and leaves, and a little shrinking."""
+        rate, temperature = last_of(self.learning_rate), last_of(self.temperature)
+        demand("learning_rate", rate, rate > 0.0, "above 0")
+        demand("temperature", temperature, temperature >= 0.0, "at least 0")
         demand("structure_noise", self.structure_noise, self.structure_noise >= 0.0, "at least 0")
-        noise = math.sqrt(2.0 * self.temperature / self.learning_rate)
+        noise = math.sqrt(2.0 * temperature / rate)
         return Move(
-            learning_rate=self.learning_rate,
+            learning_rate=rate,
             noise=noise,
-            transition=Transition.shrink(1.0 - self.shrink_rate * self.learning_rate),
+            transition=Transition.shrink(1.0 - last_of(self.shrink_rate) * rate),
             subsample=self.subsample,
             structure_noise=self.structure_noise * noise,
         )

@@ -3,19 +3,17 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from sglb.samplers.base import Move, Named
+from sglb.samplers.base import Move, Named, Rate
+from sglb.schedules import last_of
 
 
 @dataclass(frozen=True)
 class Plain(Named):
     """Deterministic gradient boosting (GB)."""
 
-    learning_rate: float
-
-    def move(self, step: int) -> Move:
-        """Every step is the same: no noise, no shrink, all rows."""
-        return self._move
+    learning_rate: Rate
 
     @cached_property
     def _move(self) -> Move:
-        return Move(self.learning_rate)
+        """No noise, no shrink, all rows."""
+        return Move(last_of(self.learning_rate))

@@ -7,20 +7,18 @@ unbiased: E[g_i 1{kept} / rate] = g_i.
 from dataclasses import dataclass
 from functools import cached_property
 
-from sglb.samplers.base import Move, Named
+from sglb.samplers.base import Move, Named, Rate
+from sglb.schedules import last_of
 
 
 @dataclass(frozen=True)
 class Stochastic(Named):
     """Gradient boosting on Bernoulli samples of the rows (SGB)."""
 
-    learning_rate: float
+    learning_rate: Rate
     subsample: float = 0.5
-
-    def move(self, step: int) -> Move:
-        """Every step is the same: no noise, no shrink, a fresh sample of rows."""
-        return self._move
 
     @cached_property
     def _move(self) -> Move:
-        return Move(self.learning_rate, subsample=self.subsample)
+        """No noise, no shrink, a fresh sample of rows."""
+        return Move(last_of(self.learning_rate), subsample=self.subsample)

@@ -7,11 +7,13 @@ so that exchanges need no more than the losses.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Self
 
 from sglb.elementary import power
-from sglb.samplers.base import Move, Named, Rates, demand
+from sglb.samplers.base import Move, Named, Rate, Rates, demand
 from sglb.samplers.langevin import Langevin
+from sglb.schedules import Schedule, extremes_of
 
 # By name the hottest chain has at least this many times the temperature of the coldest.
 SPREAD = 100.0
@@ -21,11 +23,12 @@ SPREAD = 100.0
 class Tempering(Named):
     """Langevin boosting at `temperature`, with `n_replicas` chains up to `hot_temperature` in all.
 
-    Neighbours try to exchange their temperatures every `swap_every` steps.
+    Neighbours try to exchange their temperatures every `swap_every` steps. The learning rate may be
+    a schedule; temperatures are those of the ladder.
     """
 
-    planned = True
-    learning_rate: float
+    scheduled = ("learning_rate",)
+    learning_rate: Rate
     temperature: float
     shrink_rate: float
     hot_temperature: float
@@ -36,10 +39,19 @@ class Tempering(Named):
 
     def __post_init__(self) -> None:
         """Validate the ladder; `Langevin` validates the rates."""
+        super().__post_init__()
+        for name in ("temperature", "shrink_rate", "hot_temperature"):
+            if isinstance(value := getattr(self, name), str | Schedule):
+                raise ValueError(
+                    f"{name}={str(value)!r} is not allowed with sampler='tempering', whose chains"
+                    " exchange temperatures that are fixed; use a number"
+                )
         demand("temperature", self.temperature, self.temperature > 0.0, "above 0")
         is_hotter = self.hot_temperature > self.temperature
         demand("hot_temperature", self.hot_temperature, is_hotter, "above the temperature")
-        most = self.temperature / (self.hot_temperature * self.learning_rate)
+        rate = extremes_of(self.learning_rate)[1]
+        demand("learning_rate", rate, rate > 0.0, "above 0")
+        most = self.temperature / (self.hot_temperature * rate)
         wanted = (
             f"below {most:.3g}, because the hottest chain shrinks hot_temperature / temperature"
             " times as fast as the coldest"
@@ -51,11 +63,14 @@ class Tempering(Named):
     @classmethod
     def of(cls, rates: Rates) -> Self:
         """Return a ladder up to a temperature that carries a row over the barriers of the loss."""
+        temperature, hot = rates.temperature, rates.hot_temperature
+        if not isinstance(temperature, Schedule):  # of which __post_init__ says what is wrong
+            hot = max(hot, SPREAD * temperature)
         return cls(
             rates.learning_rate,
-            rates.temperature,
+            temperature,
             rates.shrink_rate,
-            max(rates.hot_temperature, SPREAD * rates.temperature),
+            hot,
             subsample=rates.subsample,
             structure_noise=rates.structure_noise,
         )
@@ -75,6 +90,7 @@ class Tempering(Named):
             for factor in factors
         ]
 
-    def move(self, step: int) -> Move:
+    @cached_property
+    def _move(self) -> Move:
         """Move as the chain on the coldest rung does."""
-        return self.ladder()[0].move(step)
+        return self.ladder()[0].move(0)

@@ -29,7 +29,7 @@ FLOORS = [
     {"chains", "recipe", "tempering"},
     {"boosting", "defaults", "folds", "rates", "settings", "uncertainty"},
     {"callbacks", "chain"},
-    {"growth", "metrics", "shard"},
+    {"growth", "metrics", "replay", "shard"},
     {"capacity", "ranking_metrics", "thresholds"},
     {"slopes"},
     {"trace", "leaves"},

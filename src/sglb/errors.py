@@ -101,6 +101,21 @@ class StepTooLong(ArithmeticError):  # noqa: N818
         )
 
 
+class ChangedChain(ArithmeticError):  # noqa: N818
+    """A chain that continues an earlier run does not take the `step` that this run took."""
+
+    def __init__(self, step: int) -> None:
+        super().__init__(step)
+        self.step = step
+
+    def __str__(self) -> str:
+        return (
+            f"step {self.step} does not come out as it did in the run that is resumed: a loss,"
+            " sampler or metric of your own has changed, or the version of sglb; train from the"
+            " beginning"
+        )
+
+
 class ChainDiverged(ArithmeticError):  # noqa: N818
     """The chain ran away: after `step` steps its raw scores are not finite, or its mean loss has
     grown from `start` to `loss` and goes on growing.

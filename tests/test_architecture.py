@@ -22,6 +22,7 @@ REPOSITORY = Path(__file__).parent.parent
 FLOORS = [
     {"cli", "experiments", "integrations", "peers", "plots"},
     {"estimators"},
+    {"checkpoints"},
     {"archive"},
     {"outcomes"},
     {"posterior", "prepare"},

@@ -28,6 +28,18 @@ class ModelFormatError(ValueError):
         return f"model file, {self.field}: {self.reason}"
 
 
+class CheckpointError(OSError):
+    """A checkpoint at `path` that cannot be written or read, or whose path is not free."""
+
+    def __init__(self, path: object, reason: str) -> None:
+        super().__init__(path, reason)
+        self.path = path
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"checkpoint {self.path}: {self.reason}"
+
+
 # What went wrong is the name; a suffix "Error" would add nothing.
 class NonFiniteGradient(ValueError):  # noqa: N818
     """A gradient that is not finite at `row`, `output` and, once the loop knows it, `step`."""

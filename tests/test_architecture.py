@@ -22,6 +22,7 @@ REPOSITORY = Path(__file__).parent.parent
 FLOORS = [
     {"cli", "experiments", "integrations", "peers", "plots"},
     {"estimators"},
+    {"checkpoints"},
     {"archive"},
     {"outcomes"},
     {"posterior", "prepare"},
@@ -29,7 +30,7 @@ FLOORS = [
     {"chains", "recipe", "tempering"},
     {"boosting", "defaults", "folds", "rates", "settings", "uncertainty"},
     {"callbacks", "chain"},
-    {"growth", "metrics", "shard"},
+    {"growth", "metrics", "replay", "shard"},
     {"capacity", "ranking_metrics", "thresholds"},
     {"slopes"},
     {"trace", "leaves"},

@@ -20,7 +20,11 @@ if TYPE_CHECKING:
     from sglb.callbacks import Progress as Progress
     from sglb.callbacks import StepInfo as StepInfo
     from sglb.callbacks import Stop as Stop
+    from sglb.callbacks import TimeLimit as TimeLimit
+    from sglb.checkpoints import Checkpoint as Checkpoint
     from sglb.errors import ChainDiverged as ChainDiverged
+    from sglb.errors import ChangedChain as ChangedChain
+    from sglb.errors import CheckpointError as CheckpointError
     from sglb.errors import ModelFormatError as ModelFormatError
     from sglb.errors import NonFiniteGradient as NonFiniteGradient
     from sglb.errors import StepTooLong as StepTooLong
@@ -41,6 +45,9 @@ if TYPE_CHECKING:
 _HOMES = {
     "BaseCallback": "callbacks",
     "ChainDiverged": "errors",
+    "ChangedChain": "errors",
+    "Checkpoint": "checkpoints",
+    "CheckpointError": "errors",
     "EarlyStopping": "callbacks",
     "History": "callbacks",
     "Langevin": "samplers",
@@ -56,6 +63,7 @@ _HOMES = {
     "Stochastic": "samplers",
     "Stop": "callbacks",
     "Target": "target",
+    "TimeLimit": "callbacks",
     "check_loss": "losses",
     "load": "estimators",
     "posterior_of": "peers",

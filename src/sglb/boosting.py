@@ -50,4 +50,6 @@ def look_on(callbacks: Sequence[Callback], info: StepInfo) -> Stop | None:
 def step_info(chain: Chain, n_steps: int, step: Step | None) -> StepInfo:
     """Describe the chain for callbacks."""
     structure, values, move = step or (None, None, None)
-    return StepInfo(len(chain.trace), n_steps, chain.trace, structure, values, move, chain.rows)
+    info = StepInfo(len(chain.trace), n_steps, chain.trace, structure, values, move, chain.rows)
+    info.n_replayed = chain.replay.n_steps
+    return info

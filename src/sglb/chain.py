@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from sglb import _core
 from sglb.growth import LOOK_EVERY, GrowthCheck
 from sglb.leaves import LeafRule
+from sglb.replay import Replay
 from sglb.samplers import Move, Sampler
 from sglb.shard import Rows
 from sglb.structure import Structure, StructureRule
@@ -30,7 +31,10 @@ Step = tuple[Structure, Floats, Move]
 
 
 class Chain:
-    """A chain in mid-training: rows and their state, rules, and the trace of its steps."""
+    """A chain in mid-training: rows and their state, rules, and the trace of its steps.
+
+    It begins with the steps of its `replay`, if that has any.
+    """
 
     def __init__(
         self,
@@ -48,6 +52,7 @@ class Chain:
         self.leaves = leaves.for_loss(rows.loss)
         self.trace = trace
         self.seed = seed
+        self.replay = Replay()
         self._plan = rule.plan(rows.totals.n_rows, rows.n_outputs)
         self._growth = GrowthCheck(rows, trace)
 
@@ -58,6 +63,8 @@ class Chain:
         it would have drawn without the break.
         """
         step, rows, leaves = len(self.trace), self.rows, self.leaves
+        if step < self.replay.n_repeated:
+            return self._repeat(step)
         move, draws = self.sampler.move(step), _core.Draws(self.seed, step)
         bounds = rows.refresh_slopes(move, draws)
         sample = rows.draw(self._plan, bounds, move, draws)
@@ -69,6 +76,18 @@ class Chain:
         values = leaves.values(sums, move, draws, path)
         rows.advance(structure, values, move.transition)
         self.trace.append(structure, values, move, sums, leaves.l2, first_sums)
+        self.replay.check(self.trace)
+        if step % LOOK_EVERY == 0:
+            self._growth.check(values, move, step + 1)
+        return structure, values, move
+
+    def _repeat(self, step: int) -> Step:
+        """Take a step that an earlier run has taken, from the same state to the same state."""
+        replay, move = self.replay, self.sampler.move(step)
+        assert replay.trace is not None  # there are steps to repeat
+        structure, values = replay.step(step, move.transition)
+        self.rows.advance(structure, values, move.transition)
+        self.trace.append_from(replay.trace)
         if step % LOOK_EVERY == 0:
             self._growth.check(values, move, step + 1)
         return structure, values, move

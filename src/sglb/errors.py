@@ -28,6 +28,18 @@ class ModelFormatError(ValueError):
         return f"model file, {self.field}: {self.reason}"
 
 
+class CheckpointError(OSError):
+    """A checkpoint at `path` that cannot be written or read, or whose path is not free."""
+
+    def __init__(self, path: object, reason: str) -> None:
+        super().__init__(path, reason)
+        self.path = path
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"checkpoint {self.path}: {self.reason}"
+
+
 # What went wrong is the name; a suffix "Error" would add nothing.
 class NonFiniteGradient(ValueError):  # noqa: N818
     """A gradient that is not finite at `row`, `output` and, once the loop knows it, `step`."""
@@ -98,6 +110,21 @@ class StepTooLong(ArithmeticError):  # noqa: N818
         return (
             f"leaf_steps={self.leaf_steps}: at step {self.step} a Newton step in a leaf goes to raw"
             " scores at which the loss has no finite slopes; use leaf_steps=1"
+        )
+
+
+class ChangedChain(ArithmeticError):  # noqa: N818
+    """A chain that continues an earlier run does not take the `step` that this run took."""
+
+    def __init__(self, step: int) -> None:
+        super().__init__(step)
+        self.step = step
+
+    def __str__(self) -> str:
+        return (
+            f"step {self.step} does not come out as it did in the run that is resumed: a loss,"
+            " sampler or metric of your own has changed, or the version of sglb; train from the"
+            " beginning"
         )
 
 

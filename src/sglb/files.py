@@ -39,3 +39,12 @@ def whole_file(path: Path) -> Iterator[Path]:
         draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)
+
+
+def sync_folder(path: Path) -> None:
+    """Wait until the names in a folder are on disk: only then is a new file safe."""
+    folder = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

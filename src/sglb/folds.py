@@ -147,15 +147,22 @@ class CrossValidation:
         self.folds = [make_fold(fold_of == number) for number in range(n_folds)]
         self.n_steps = 0
 
-    def best_length(self, max_steps: int, n_threads: int = 1) -> int:
+    def best_length(
+        self,
+        max_steps: int,
+        n_threads: int = 1,
+        watch: Callable[[int, int], None] = lambda end, first: None,
+    ) -> int:
         """Return the number of steps, at most `max_steps`, with the lowest held-out loss.
 
-        A step at which the loss of a fold is NaN does not count.
+        A step at which the loss of a fold is NaN does not count. `watch` is called now and then
+        with the number of steps that the chains have taken, and had taken the last time.
         """
         best, lowest = 1, np.inf
         for first in range(0, max_steps, STRIDE):
             end = min(first + STRIDE, max_steps)
             curve = self.run_to(end, n_threads)
+            watch(end, first)
             index = int(np.argmin(np.where(np.isnan(curve), np.inf, curve)))
             if curve[index] < lowest:
                 best, lowest = first + index + 1, float(curve[index])

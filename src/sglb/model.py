@@ -1,6 +1,6 @@
 """What a fit leaves behind: everything that prediction and the model file need, and no more."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -25,6 +25,16 @@ class Record:
     best_iteration: int | None = None
     best_score: float | None = None
     evals_result: Scores = field(default_factory=dict)
+
+    def first(self, n_steps: int) -> "Record":
+        """Return the scores of the first steps, and the best if it is among them."""
+        scores = {
+            name: {metric: values[:n_steps] for metric, values in metrics.items()}
+            for name, metrics in self.evals_result.items()
+        }
+        if self.best_iteration is None or self.best_iteration > n_steps:
+            return Record(None, None, scores)
+        return Record(self.best_iteration, self.best_score, scores)
 
 
 @dataclass(frozen=True)
@@ -59,6 +69,22 @@ class Model:
     outcomes: "OutcomeModel | None" = None
     posterior: "ChainPosterior | None" = None
     exchange: Exchange | None = None
+
+    def first(self, n_steps: int) -> "Model":
+        """Return the model after its first steps; a chain that has fewer stays where it ended.
+
+        What was learned about the last state, residuals and error bars, does not belong to it.
+        """
+        if n_steps >= self.n_steps:
+            return self
+        traces = tuple(trace.at(min(n_steps, len(trace))) for trace in self.traces)
+        recipe = replace(
+            self.recipe,
+            parameters=self.recipe.parameters | {"n_estimators": n_steps},
+            settings=replace(self.recipe.settings, n_steps=n_steps, search_length=False),
+        )
+        records = tuple(record.first(n_steps) for record in self.chain_records)
+        return Model(recipe, traces, None, self.record.first(n_steps), records)
 
     @property
     def n_steps(self) -> int:

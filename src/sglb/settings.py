@@ -146,6 +146,7 @@ RULES: Mapping[str, Rule] = {
     "n_chains": whole(1),
     "uncertainty": one_of(False, True),
     "early_stopping_rounds": one_of(None) | whole(1),
+    "warm_start": one_of(False, True),
     "n_jobs": one_of(None, -1) | whole(1, 1024),
     "verbose": one_of(False, True) | whole(0),
     "n_states": whole(2),

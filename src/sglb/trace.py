@@ -43,19 +43,27 @@ class Trace:
         self.size = size
         self.keep_trees = keep_trees
         self._n_trees = 0
-        self._allocate(0)
+        self._reserve(0)
 
-    def _allocate(self, capacity: int) -> None:
+    def _reserve(self, capacity: int) -> None:
+        """Make room for trees; whoever reads those there are in another thread sees them always."""
+        n, leaves, size = self._n_trees, 1 << self.max_depth, self.size
+
+        def larger(name: str, *shape: int, dtype: Any = np.float64) -> NDArray[Any]:
+            array = np.zeros((capacity, *shape), dtype)
+            if n:
+                array[:n] = getattr(self, f"_{name}")[:n]
+            return array
+
+        self._features = larger("features", self.max_depth, dtype=np.int32)
+        self._lows = larger("lows", self.max_depth, dtype=np.uint8)
+        self._highs = larger("highs", self.max_depth, dtype=np.uint8)
+        self._depths = larger("depths", dtype=np.int32)
+        self._gains = larger("gains", self.max_depth)
+        self._values = larger("values", leaves, self.n_outputs)
+        self._cover = larger("cover", leaves)
+        self._moves = larger("moves", size * (size + 1) + 1)
         self._capacity = capacity
-        depth, size = self.max_depth, self.size
-        self._features = np.zeros((capacity, depth), dtype=np.int32)
-        self._lows = np.zeros((capacity, depth), dtype=np.uint8)
-        self._highs = np.zeros((capacity, depth), dtype=np.uint8)
-        self._depths = np.zeros(capacity, dtype=np.int32)
-        self._gains = np.zeros((capacity, depth))
-        self._values = np.zeros((capacity, 1 << depth, self.n_outputs))
-        self._cover = np.zeros((capacity, 1 << depth))
-        self._moves = np.zeros((capacity, size * (size + 1) + 1))
         # One call that writes a row of all eight takes a third of the time of eight assignments.
         self._rows = _core.Trees(*(getattr(self, f"_{name}") for name in self._NAMES))
 
@@ -65,19 +73,14 @@ class Trace:
         """Pickle and copy the trees there are, as arrays."""
         return Trace.from_arrays, (self.bins, self.offset, self.arrays())
 
-    def _reserve(self, capacity: int) -> None:
-        old = {name: getattr(self, f"_{name}") for name in self._NAMES}
-        self._allocate(capacity)
-        for name, array in old.items():
-            getattr(self, f"_{name}")[: self._n_trees] = array[: self._n_trees]
-
     @classmethod
     def from_arrays(cls, bins: Bins, offset: Floats, arrays: dict[str, NDArray[Any]]) -> "Trace":
         """Build a trace from the arrays of another one."""
         size = arrays["b"].shape[1]
         trace = cls(bins, arrays["features"].shape[1], offset, size=size)
-        trace._n_trees = len(arrays["features"])
-        trace._allocate(trace._n_trees)
+        n_trees = len(arrays["features"])
+        trace._reserve(n_trees)
+        trace._n_trees = n_trees
         for name in cls._NAMES[:-1]:
             getattr(trace, f"_{name}")[:] = arrays[name]
         trace._moves[:, : size * size] = arrays["C"].reshape(-1, size * size)
@@ -151,6 +154,15 @@ class Trace:
                 self._reserve(max(16, 2 * t))
             by, first = move.transition.core, first_sums or sums
             self._rows.write(t, structure, values, sums, first, l2, by, move.temperature)
+        self._n_trees = t + 1
+
+    def append_from(self, other: "Trace") -> None:
+        """Add the step that another trace has at this place."""
+        t = self._n_trees
+        if t == self._capacity:
+            self._reserve(max(len(other), 2 * t))
+        for name in self._NAMES:
+            getattr(self, f"_{name}")[t] = getattr(other, f"_{name}")[t]
         self._n_trees = t + 1
 
     def structure(self, t: int) -> Structure:

@@ -5,7 +5,8 @@ trace, and as the last array the SHA-256 of all bytes before it. The same model 
 same bytes. What is read is distrusted in this order: size, header, digest, fields of the document,
 shapes of the arrays, then their meaning; every failure is a `ModelFormatError` with the field.
 
-The file of a posterior is the file of its model with one more part, the draws.
+The file of a posterior is the file of its model with one more part, the draws. A checkpoint is the
+file of a model too: its trees are those of all chains in progress, one more part says which.
 """
 
 import hashlib
@@ -27,6 +28,7 @@ from sglb.archive.arguments import (
     score_from_json,
     to_json,
 )
+from sglb.archive.blobs import pack, unpack
 from sglb.archive.parts import PARTS, PREFIX, pack_parts, unpack_parts
 from sglb.archive.validation import (
     ARRAYS,
@@ -44,7 +46,7 @@ from sglb.archive.validation import (
 from sglb.bins import Bins
 from sglb.categories import storage
 from sglb.errors import ModelFormatError
-from sglb.files import whole_file
+from sglb.files import sync_folder, whole_file
 from sglb.leaves import LeafRule
 from sglb.losses import Loss, get_loss
 from sglb.model import Exchange, Model, Record
@@ -58,7 +60,9 @@ MOST_BYTES = 1 << 36
 MOST_HEADER_BYTES = 1 << 26
 
 # The same model comes from any number of threads; how many chains there are, the traces tell.
-LEFT_OUT = ("n_jobs", "verbose", "n_chains")
+LEFT_OUT = ("n_jobs", "verbose", "warm_start", "n_chains")
+
+CHECKPOINT = f"{PREFIX}checkpoint"
 
 
 def write(model: Model, path: str | Path, draws: AnyPosterior | None = None) -> None:
@@ -66,30 +70,39 @@ def write(model: Model, path: str | Path, draws: AnyPosterior | None = None) -> 
     target = Path(path)
     with whole_file(target) as draft:
         draft.write_bytes(dumps(model, draws))
-    # The new name is only safe once the directory that holds it is on disk.
-    folder = os.open(target.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    sync_folder(target.parent)
 
 
 def read(path: str | Path) -> tuple[Model, AnyPosterior | None]:
     """Read a model from a file, with draws if it is the file of a posterior."""
+    return loads_with_draws(read_bytes(path))
+
+
+def read_bytes(path: str | Path) -> bytes:
+    """Return the content of a file that is not too large for a model."""
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
         if size > MOST_BYTES:
             raise ModelFormatError("size", f"{size} bytes; the limit is {MOST_BYTES}")
-        return loads_with_draws(file.read())
+        return file.read()
 
 
-def dumps(model: Model, draws: AnyPosterior | None = None) -> bytes:
-    """Return the bytes of a model, or of draws too; the same model gives the same bytes."""
+def dumps(
+    model: Model,
+    draws: AnyPosterior | None = None,
+    checkpoint: Mapping[str, Any] | None = None,
+) -> bytes:
+    """Return the bytes of a model, of draws too, or of a checkpoint whose trees the model holds.
+
+    The same model gives the same bytes.
+    """
     from safetensors.numpy import save
 
     categories, tables = storage.pack(model.recipe.encoding)
     digest = {"sha256": np.zeros(DIGEST_BYTES, dtype=np.uint8)}
     parts = pack_parts(model, draws, dumps)
+    if checkpoint is not None:
+        parts[CHECKPOINT] = pack(checkpoint, {})
     others = () if model.exchange is None else model.exchange.others
     arrays = _arrays_of(join(model.traces + others), tables) | parts | digest
     document = json.dumps(
@@ -115,6 +128,27 @@ def loads(data: bytes) -> Model:
 def loads_with_draws(data: bytes) -> tuple[Model, AnyPosterior | None]:
     """Return the model of these bytes, with draws if they are those of a posterior."""
     document, arrays = _open(data)
+    if CHECKPOINT in arrays:
+        raise ModelFormatError(
+            "checkpoint", "this is a checkpoint, not a model: continue with fit(resume_from=...)"
+        )
+    return _unpack(document, arrays)
+
+
+def loads_checkpoint(data: bytes) -> tuple[Model, dict[str, Any]]:
+    """Return the model that holds the trees of a checkpoint, and what else it holds."""
+    document, arrays = _open(data)
+    if CHECKPOINT not in arrays:
+        raise ModelFormatError(
+            "checkpoint", "this is a model, not a checkpoint: continue with fit(init_model=...)"
+        )
+    stored, more = unpack("checkpoint", arrays.pop(CHECKPOINT))
+    if more:
+        raise ModelFormatError("checkpoint", "it has arrays")
+    return _unpack(document, arrays)[0], stored
+
+
+def _unpack(document: dict[str, Any], arrays: Arrays) -> tuple[Model, AnyPosterior | None]:
     parts = {name: arrays.pop(PREFIX + name) for name in PARTS if PREFIX + name in arrays}
     check_document(document)
     sizes = check_shapes(arrays)

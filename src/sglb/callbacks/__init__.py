@@ -15,6 +15,7 @@ from sglb.callbacks.displays import say
 from sglb.callbacks.history import EvaluationSet, History
 from sglb.callbacks.progress import Progress
 from sglb.callbacks.stopping import EarlyStopping
+from sglb.callbacks.time_limit import TimeLimit
 
 __all__ = [
     "BaseCallback",
@@ -27,6 +28,7 @@ __all__ = [
     "Progress",
     "StepInfo",
     "Stop",
+    "TimeLimit",
     "check_callbacks",
     "check_stop",
     "overrides_step",

@@ -36,7 +36,10 @@ class Progress(BaseCallback):
         self._started = time.monotonic()
 
     def step(self, info: StepInfo) -> Stop | None:
-        """Show the chain when a report is due."""
+        """Show the chain when a report is due, but not while it repeats an earlier run."""
+        if info.step <= info.n_replayed:
+            self._first, self._started = info.step, time.monotonic()
+            return None
         if info.step == self._first + 1:
             due = True
         elif self.every is not None:

@@ -9,7 +9,7 @@ import typer
 from sglb.cli import paper
 from sglb.cli.help import GroupedCommand
 from sglb.cli.one_line import OneLineErrors
-from sglb.cli.options import MODEL, TABLE, stated_options, with_options
+from sglb.cli.options import MODEL, RUN, TABLE, stated_options, with_options
 
 if TYPE_CHECKING:
     from sglb.tables import Dialect
@@ -134,7 +134,7 @@ def start(
 
 
 @app.command(cls=GroupedCommand)
-@with_options(MODEL, TABLE)
+@with_options(MODEL, RUN, TABLE)
 def train(
     table: TablePath,
     target: Target,
@@ -156,7 +156,7 @@ def train(
 
     Rows are counted from 0 in all messages, without the row of names.
     """
-    from sglb.cli.train import TrainOptions
+    from sglb.cli.train import RunOptions, TrainOptions
     from sglb.cli.train import train as train_model
 
     options = TrainOptions(
@@ -174,7 +174,8 @@ def train(
     )
     parameters = stated_options(arguments, MODEL)
     parameters |= {"random_state": seed, "n_jobs": jobs, "verbose": int(not quiet)}
-    train_model(options, parameters, model, verbose=not quiet)
+    run = RunOptions(**stated_options(arguments, RUN))
+    train_model(options, parameters, model, run, verbose=not quiet)
 
 
 @app.command(cls=GroupedCommand)

@@ -8,6 +8,7 @@ that it sets.
 import inspect
 from collections.abc import Callable, Mapping
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import typer
@@ -207,6 +208,32 @@ MODEL: Group = {
     ),
 }
 
+INTERRUPTED = "Interrupted training"
+
+RUN: Group = {
+    "checkpoint": _option(
+        Path,
+        INTERRUPTED,
+        "File to write the trees so far to, every 30 seconds.",
+        metavar="FILE",
+    ),
+    "resume": _option(
+        bool,
+        INTERRUPTED,
+        "Go on where a checkpoint was written; from the beginning, if there is none.",
+        "--resume",
+    ),
+    "time_limit": _option(
+        float, INTERRUPTED, "Seconds after which no more trees are trained.", min=0.0
+    ),
+    "init_model": _option(
+        Path,
+        INTERRUPTED,
+        "Model file to continue by --n-estimators trees; its other options must be stated again.",
+        metavar="FILE",
+    ),
+}
+
 READING = "Reading text files (detected by default)"
 
 TABLE: Group = {
@@ -255,6 +282,7 @@ RENAMED = {
     "random_state": "--seed",
     "n_jobs": "--jobs",
     "verbose": "--quiet",
+    "warm_start": "--init-model",
 }
 
 

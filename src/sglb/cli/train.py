@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
-from sglb import SGLBClassifier, SGLBRegressor
+from sglb import Checkpoint, SGLBClassifier, SGLBRegressor, TimeLimit
 from sglb.cli.reports import console, print_notes
 from sglb.cli.roles import (
     check_numbers,
@@ -73,6 +73,35 @@ class TrainOptions:
             raise ValueError("--early-stopping-rounds needs --valid or --valid-fraction")
         if self.eval_metric and no_evaluation:
             raise ValueError("--eval-metric needs --valid or --valid-fraction")
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How long to train, and what to begin with."""
+
+    checkpoint: Path | None = None
+    resume: bool = False
+    time_limit: float | None = None
+    init_model: Path | None = None
+
+    def check(self) -> None:
+        """Reject options that contradict each other."""
+        if self.resume and self.checkpoint is None:
+            raise ValueError("--resume needs --checkpoint, the file to go on from")
+
+    def arguments(self) -> dict[str, Any]:
+        """Return what fit is to be called with."""
+        callbacks: list[Any] = []
+        if self.checkpoint is not None:
+            callbacks.append(Checkpoint(self.checkpoint))
+        if self.time_limit is not None:
+            callbacks.append(TimeLimit(self.time_limit))
+        resume_from = self.checkpoint if self.resume else None
+        return {
+            "callbacks": callbacks,
+            "resume_from": resume_from,
+            "init_model": self.init_model,
+        }
 
 
 @dataclass(frozen=True)
@@ -230,13 +259,19 @@ def show_columns(
 
 
 def train(
-    options: TrainOptions, parameters: dict[str, Any], destination: Path, *, verbose: bool
+    options: TrainOptions,
+    parameters: dict[str, Any],
+    destination: Path,
+    run: RunOptions,
+    *,
+    verbose: bool,
 ) -> None:
     """Train a model by the options and write it to `destination`."""
     if destination == STANDARD:
         raise ValueError("--model needs the name of a file: a model is not written to a terminal")
-    check_output(destination, options.table, options.valid)
+    check_output(destination, options.table, options.valid, run.checkpoint, run.init_model)
     options.check(parameters)
+    run.check()
     out = console()
     file = TableFile(options.table, options.dialect)
     rows, table, parts = read_training(file, options)
@@ -267,7 +302,8 @@ def train(
         parameters = parameters | {"categorical_features": _categorical(options, rows.X)}
     started = time.perf_counter()
     with naming_options():
-        model = fit(make_model(task, parameters), rows, held_out, options.eval_metric)
+        model = make_model(task, parameters)
+        fit(model, rows, held_out, options.eval_metric, run.arguments())
     seconds = time.perf_counter() - started
     model.save(destination)
     chains = f" in {len(model.traces_):,} chains" if len(model.traces_) > 1 else ""
@@ -284,11 +320,15 @@ def train(
 
 
 def fit(
-    model: Any, rows: TrainingTable, held_out: TrainingTable | None, metrics: Sequence[str]
+    model: Any,
+    rows: TrainingTable,
+    held_out: TrainingTable | None,
+    metrics: Sequence[str],
+    run: dict[str, Any],
 ) -> Any:
     """Fit an estimator to rows and evaluate it on held-out rows."""
     if held_out is None:
-        return model.fit(rows.X, rows.y, sample_weight=rows.weight)
+        return model.fit(rows.X, rows.y, sample_weight=rows.weight, **run)
     evaluation = (
         (held_out.X, held_out.y)
         if held_out.weight is None
@@ -300,4 +340,5 @@ def fit(
         sample_weight=rows.weight,
         eval_set=[evaluation],
         eval_metric=list(metrics) or None,
+        **run,
     )

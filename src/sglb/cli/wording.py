@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from sglb import CheckpointError
 from sglb.cli.options import MODEL, RENAMED
 
 
@@ -22,6 +23,8 @@ _OTHER_WORDS = {
     r"\bSGLBClassifier\b": "--task classification",
     r"\beval_set\[0\]": "evaluation rows",
     r"\bsample_weight\b": "--weight",
+    r"\bresume_from(=path)?\b": "--resume",
+    r"Checkpoint\(path, overwrite=True\)": "remove the file",
     r"^X contains": "the table contains",
     r", expected_cost\b": "",  # files have no costs
 }
@@ -47,5 +50,7 @@ def naming_options() -> Iterator[None]:
     """Rewrite errors of the library so that they name options."""
     try:
         yield
+    except CheckpointError as error:
+        raise CheckpointError(error.path, in_options(error.reason)) from error
     except (ValueError, TypeError, ArithmeticError) as error:
         raise ValueError(in_options(str(error))) from error

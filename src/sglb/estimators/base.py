@@ -6,6 +6,7 @@ keeps a `Model`, which `fitted` reads.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
@@ -14,10 +15,19 @@ from sklearn.utils import Tags
 
 from sglb import archive
 from sglb.callbacks import Callback, EvaluationSet, check_callbacks
+from sglb.checkpoints import (
+    Fingerprint,
+    Journal,
+    describe_data,
+    describe_parameters,
+    open_journal,
+    take_checkpoint,
+)
 from sglb.costs import read_costs
 from sglb.estimators.constructor import check_names
+from sglb.estimators.continuing import Origin, find_origin
 from sglb.estimators.drawn import draw_for_plan
-from sglb.estimators.evaluation import EvalSets, StatedSet, check_watched, list_sets
+from sglb.estimators.evaluation import NO_GROUPS, EvalSets, StatedSet, check_watched, list_sets
 from sglb.estimators.fitted import FittedChain
 from sglb.estimators.posterior import Posterior
 from sglb.estimators.sources import ChainSource
@@ -48,6 +58,7 @@ class ChainEstimator(FittedChain):
     categorical_features: Any
     uncertainty: bool
     early_stopping_rounds: int | None
+    warm_start: bool
     verbose: int
 
     def __new__(cls, *arguments: Any, **parameters: Any) -> Self:
@@ -72,6 +83,8 @@ class ChainEstimator(FittedChain):
         y_val: Any = None,
         eval_metric: MetricSpec | Sequence[MetricSpec] | None = None,
         callbacks: Sequence[Callback] | Callback | None = None,
+        resume_from: str | Path | None = None,
+        init_model: Any = None,
         check_gradient: bool = True,
     ) -> Self:
         """Train a chain on X (n_rows, n_features) and y.
@@ -85,8 +98,11 @@ class ChainEstimator(FittedChain):
         true; it sees classes as 0, 1, ... and their probabilities, and no weights. Early stopping
         watches the first metric on the last set. `callbacks`, several or one, are called after each
         step and may end the chain (`sglb.BaseCallback`, `sglb.StepInfo`); of several chains they
-        see the first, and end all. `check_gradient` compares the gradient of your own loss with
-        finite differences of it on a few rows first.
+        see the first, and end all. `resume_from` is the path of a checkpoint of this fit, which was
+        interrupted: the model becomes what it would have become (`sglb.Checkpoint`). `init_model`,
+        a fitted estimator or the path of its file, is continued by n_estimators steps on these
+        rows, with its bins, categories and settings. `check_gradient` compares the gradient of your
+        own loss with finite differences of it on a few rows first.
         """
         check_parameters(self.get_params(deep=False))
         return self._train(
@@ -94,6 +110,8 @@ class ChainEstimator(FittedChain):
             list_sets(eval_set, X_val, y_val),
             eval_metric,
             callbacks,
+            resume_from=resume_from,
+            init_model=init_model,
             check_gradient=check_gradient,
         )
 
@@ -104,35 +122,70 @@ class ChainEstimator(FittedChain):
         eval_metric: MetricSpec | Sequence[MetricSpec] | None,
         callbacks: Sequence[Callback] | Callback | None,
         *,
+        resume_from: str | Path | None = None,
+        init_model: Any = None,
         check_gradient: bool = True,
     ) -> Self:
         """Train a chain on stated rows, and score stated sets."""
-        parameters = self.get_params(deep=False)
-        listed_callbacks = check_callbacks(callbacks)
+        checkpoint, listed_callbacks = take_checkpoint(check_callbacks(callbacks))
         check_watched(stated_sets, self.early_stopping_rounds, eval_metric)
-        rows = self._read_rows(stated)
+        origin = find_origin(self, init_model)
+        described = {"parameters": describe_parameters(self._kind, self.get_params(deep=False))}
+        traces = None if origin is None else origin.traces
+        with open_journal(checkpoint, resume_from, described, traces) as journal:
+            model = self._run(
+                [stated, *stated_sets],
+                eval_metric,
+                listed_callbacks,
+                origin,
+                journal,
+                described,
+                check_gradient=check_gradient,
+            )
+        return self._adopt(model)
+
+    def _run(
+        self,
+        stated_sets: Sequence[StatedSet],
+        eval_metric: MetricSpec | Sequence[MetricSpec] | None,
+        callbacks: list[Callback],
+        origin: Origin | None,
+        journal: Journal,
+        described: Fingerprint,
+        *,
+        check_gradient: bool,
+    ) -> Model:
+        """Read the training rows, the first of the sets, and train from an origin, if any."""
+        parameters, (stated, *stated_sets) = self.get_params(deep=False), stated_sets
+        reader = self if origin is None else origin.reader
+        rows = self._read_rows(stated) if origin is None else reader._read_known_rows(*stated)
         loss, threads = self._choose_loss(rows.target.classes), n_threads(self.n_jobs)
         if self.uncertainty:
             check_error_bars(loss, rows.target)
-        sets = self._read_evaluation(stated_sets, rows, loss)
+        sets = reader._read_evaluation(stated_sets, rows, loss)
         metrics = get_metrics(eval_metric, rows.target.task, loss.n_outputs)
         check_costs(loss, rows.target, [each.target for each in sets], metrics)
-        names = getattr(self, "feature_names_in_", None)
+        names = getattr(reader, "feature_names_in_", None)
         request = Request(
             self._kind,
             parameters,
             None if names is None else list(names),
-            alone=not stated_sets and not listed_callbacks,
+            alone=not stated_sets and not callbacks,
             check_gradient=check_gradient,
+            seed=journal.seed if parameters["random_state"] is None else None,
         )
-        prepared = prepare(rows, loss, request, threads)
+        prepare_rows = prepare if origin is None else origin.prepare
+        prepared = prepare_rows(rows, loss, request, threads)
         del rows  # they may be a copy of the table
         scoring = Scoring(
             evaluation_sets(sets, prepared.encoded, threads), metrics, self.early_stopping_rounds
         )
-        training = Training(prepared.recipe, prepared.data, threads, verbose=self.verbose)
-        model = training.run(scoring, listed_callbacks, uncertainty=self.uncertainty)
-        return self._adopt(model)
+        recipe, data = prepared.recipe, prepared.data
+        before = None if origin is None else origin.model
+        content = describe_data(data, scoring.sets, metrics, recipe, before)
+        journal.begin(recipe, described | {"data": content})
+        training = Training(recipe, data, threads, self.verbose, journal)
+        return training.run(scoring, callbacks, uncertainty=self.uncertainty)
 
     def _read_rows(self, stated: StatedSet) -> LabelledRows:
         """Read the training rows; rows of weight zero are dropped."""
@@ -246,15 +299,23 @@ class ChainEstimator(FittedChain):
 
     def _twin(self) -> Self:
         """Return another estimator of the same model, which the next fit does not change."""
-        return type(self)(**self.get_params(deep=False))._adopt(self._fitted())
+        return self._of(self._fitted())
 
-    def _read_known_rows(self, X: Any, y: Any, sample_weight: Any) -> LabelledRows:
-        """Read the training rows of the fitted model once more."""
+    def _read_known_rows(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        groups: NDArray[np.int64] = NO_GROUPS,
+        costs: Any = None,
+    ) -> LabelledRows:
+        """Read the training rows of the fitted model once more, or others for it to learn from."""
         classes = self._fitted().recipe.classes
         features = self._read(X, n_threads(self.n_jobs))
         weight = self._training_weight(y, read_weight(sample_weight, features))
         known = Target.of([], classes=classes) if len(classes) else None
-        return LabelledRows(features, self._read_target(y, weight, known)).with_weight()
+        target = self._read_target(y, weight, known).in_groups(groups)
+        return LabelledRows(features, _with_costs(target, costs)).with_weight()
 
     def _own_posterior(self) -> Posterior:
         """Return the posterior that fit has drawn."""

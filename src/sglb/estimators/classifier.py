@@ -1,6 +1,7 @@
 """Classes to predict."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -88,6 +89,8 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator, DecisionMixin):  # type: i
         as long elsewhere (docs/uncertainty.md). The draws make a model file larger: 128 bytes for
         each leaf of each tree.
     early_stopping_rounds : steps without improvement on the last evaluation set before stopping.
+    warm_start : whether the next fit continues this one up to n_estimators steps, as `init_model`
+        of fit does (docs/callbacks.md).
     random_state : seed; the same seed gives the same model for any n_jobs.
     n_jobs : threads; None or -1 is all available cores, by the affinity and OMP_NUM_THREADS of the
         moment and the CPU quota of the last second.
@@ -147,6 +150,7 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator, DecisionMixin):  # type: i
         n_chains: int = 1,
         uncertainty: bool = False,
         early_stopping_rounds: int | None = None,
+        warm_start: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -177,6 +181,8 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator, DecisionMixin):  # type: i
         costs_val: Any = None,
         eval_metric: MetricSpec | Sequence[MetricSpec] | None = None,
         callbacks: Sequence[Callback] | Callback | None = None,
+        resume_from: str | Path | None = None,
+        init_model: Any = None,
         check_gradient: bool = True,
     ) -> Self:
         """Train a chain on X (n_rows, n_features) and y.
@@ -194,6 +200,8 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator, DecisionMixin):  # type: i
             with_eval_costs(sets, costs, eval_costs, costs_val, last_is_val=has_val),
             eval_metric,
             callbacks,
+            resume_from=resume_from,
+            init_model=init_model,
             check_gradient=check_gradient,
         )
 
@@ -268,17 +276,17 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator, DecisionMixin):  # type: i
     def _decision(self, raw: Floats) -> Floats:
         return raw[:, 1] - raw[:, 0] if raw.ndim == 2 and raw.shape[1] == 2 else raw
 
-    def predict(self, X: Any) -> Array:
-        """Return the most likely class of each row."""
-        return self._label(self.predict_raw(X))
+    def predict(self, X: Any, n_estimators: int | None = None) -> Array:
+        """Return the most likely class of each row, with `n_estimators` after so many steps."""
+        return self._label(self.predict_raw(X, n_estimators))
 
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: Any, n_estimators: int | None = None) -> Floats:
         """Return the probability of each class, (n_rows, n_classes)."""
-        return self._predictions(X)
+        return self._after(n_estimators)._predictions(X)
 
-    def decision_function(self, X: Any) -> Floats:
+    def decision_function(self, X: Any, n_estimators: int | None = None) -> Floats:
         """Return raw scores, one a class; with two classes (n_rows,), above 0 for the second."""
-        return self._decision(self.predict_raw(X))
+        return self._decision(self.predict_raw(X, n_estimators))
 
     predict_interval = predict_quantiles = predict_distribution = Absent(
         "the distribution of a class is predict_proba(X); sets of guaranteed coverage are"

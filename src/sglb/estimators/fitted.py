@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Iterator
+from numbers import Integral
 from pathlib import Path
 from typing import Any, Self
 
@@ -53,6 +54,36 @@ class FittedChain(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no
         self.inverse_temperature_ = recipe.inverse_temperature
         self.feature_importances_ = model.feature_importances
         return self
+
+    def __getitem__(self, steps: slice) -> Self:
+        """Return the model after its first k steps, `model[:k]`: exactly the iterate it was then.
+
+        Error bars of a fit with uncertainty=True are those of the last step, and left out.
+        """
+        if not isinstance(steps, slice) or steps.start or steps.step not in (None, 1):
+            raise TypeError("a model has no part but its first steps: model[:k]")
+        model = self._fitted()
+        n_steps = slice(steps.stop).indices(model.n_steps)[1]
+        if n_steps < 1:
+            raise ValueError(f"model[:{steps.stop}] has no steps; the model has {model.n_steps}")
+        return self._of(model.first(n_steps))
+
+    def _of(self, model: Model) -> Self:
+        """Return an estimator with the same parameters of another model."""
+        return type(self)(**self.get_params(deep=False))._adopt(model)
+
+    def _after(self, n_estimators: int | None) -> Self:
+        """Return the model after its first steps, the model itself for None."""
+        if n_estimators is None:
+            return self
+        n_steps = self._fitted().n_steps
+        is_count = isinstance(n_estimators, Integral) and not isinstance(n_estimators, bool)
+        if not (is_count and 1 <= n_estimators <= n_steps):
+            raise ValueError(
+                f"n_estimators={n_estimators!r} is not allowed; use 1 to {n_steps}, the steps of"
+                " the model"
+            )
+        return self[:n_estimators]
 
     def _fitted(self) -> Model:
         """Return the model, or raise scikit-learn's error if there is none."""
@@ -117,12 +148,13 @@ class FittedChain(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no
         parts = [kernel(values, threads) for _, values in blocks]
         return tuple(np.concatenate(arrays) for arrays in zip(*parts, strict=True))
 
-    def predict_raw(self, X: Any) -> Floats:
+    def predict_raw(self, X: Any, n_estimators: int | None = None) -> Floats:
         """Return raw scores, (n_rows,) or with several outputs (n_rows, n_outputs).
 
-        Of several chains, the mean of their raw scores.
+        Of several chains, the mean of their raw scores. With `n_estimators`, here and in other
+        predictions, those after so many steps, where a chain that has fewer stays at its end.
         """
-        final = self._fitted().final
+        final = self._after(n_estimators)._fitted().final
         return self._compute(X, lambda values, threads: (raw_of(final, values, threads),))[0]
 
     def predict_raw_chains(self, X: Any) -> Floats:

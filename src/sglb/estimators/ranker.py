@@ -1,6 +1,7 @@
 """Rows to rank within queries."""
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -58,6 +59,7 @@ class SGLBRanker(ChainEstimator):
         categorical_features: Any = "from_dtype",
         n_chains: int = 1,
         early_stopping_rounds: int | None = None,
+        warm_start: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -79,6 +81,8 @@ class SGLBRanker(ChainEstimator):
         group_val: Any = None,
         eval_metric: MetricSpec | Sequence[MetricSpec] | None = None,
         callbacks: Sequence[Callback] | Callback | None = None,
+        resume_from: str | Path | None = None,
+        init_model: Any = None,
     ) -> Self:
         """Train a chain on X (n_rows, n_features) and relevances y.
 
@@ -103,7 +107,14 @@ class SGLBRanker(ChainEstimator):
                 stated_sets.append(_with_groups(one_set, ids, f"eval_group[{number}]"))
             except ValueError as error:
                 raise ValueError(f"eval_set[{number}]: {error}") from error
-        return self._train(stated, stated_sets, eval_metric, callbacks)
+        return self._train(
+            stated,
+            stated_sets,
+            eval_metric,
+            callbacks,
+            resume_from=resume_from,
+            init_model=init_model,
+        )
 
     def _read_target(self, y: Any, weight: Floats, training: Target | None = None) -> Target:
         return Target.of(read_numbers(self, y, len(weight)), weight)
@@ -118,12 +129,12 @@ class SGLBRanker(ChainEstimator):
     def _predict_from(self, raw: Floats) -> Floats:
         return raw
 
-    def predict(self, X: Any) -> Floats:
+    def predict(self, X: Any, n_estimators: int | None = None) -> Floats:
         """Return the score of each row: within a query, the higher the better.
 
-        Scores of different queries are not comparable.
+        Scores of different queries are not comparable. With `n_estimators`, after so many steps.
         """
-        return self._predictions(X)
+        return self._after(n_estimators)._predictions(X)
 
     def staged_predict(self, X: Any) -> Iterator[Floats]:
         """Yield the scores after each step."""

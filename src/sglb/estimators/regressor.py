@@ -67,6 +67,7 @@ class SGLBRegressor(RegressorMixin, ChainEstimator):  # type: ignore[misc]
         n_chains: int = 1,
         uncertainty: bool = False,
         early_stopping_rounds: int | None = None,
+        warm_start: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -102,14 +103,18 @@ class SGLBRegressor(RegressorMixin, ChainEstimator):  # type: ignore[misc]
     def _predict_from(self, raw: Floats) -> Floats:
         return raw if self.loss_ is None else self.loss_.link(raw)
 
-    def predict(self, X: Any, return_std: bool = False) -> Any:
+    def predict(self, X: Any, return_std: bool = False, *, n_estimators: int | None = None) -> Any:
         """Return the prediction of each row; of several quantiles (n_rows, n_levels).
+
+        With `n_estimators` the prediction after so many steps.
 
         With `return_std` also the standard deviation of an outcome about its prediction, which
         needs uncertainty=True.
         """
         if not return_std:
-            return self._predictions(X)
+            return self._after(n_estimators)._predictions(X)
+        if n_estimators is not None:
+            raise ValueError("return_std is of the whole model, without n_estimators")
         return self._predictions(X), self.predict_distribution(X).std
 
     def predict_distribution(self, X: Any) -> Distribution:

@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +20,7 @@ from sglb.callbacks import (
 )
 from sglb.chain import Chain
 from sglb.chains import boost_all
+from sglb.checkpoints import Journal
 from sglb.estimators.error_bars import add_error_bars
 from sglb.estimators.residuals import residual_variance
 from sglb.folds import CrossValidation, folds_for_residuals
@@ -70,6 +71,7 @@ class Training:
     data: TrainingSet
     n_threads: int
     verbose: int = 0
+    journal: Journal = field(default_factory=Journal)
 
     def run(
         self, scoring: Scoring, callbacks: Sequence[Callback], *, uncertainty: bool = False
@@ -82,9 +84,14 @@ class Training:
         chains = [
             self.recipe.make_chain(self.data, share, number=number) for number in range(n_chains)
         ]
+        for number, chain in enumerate(chains):
+            self.journal.follow(f"chain {number}", chain)
         histories = [scoring.history(share) for _ in chains]
         rounds = scoring.early_stopping_rounds
-        callbacks_by_chain = [self._own_callbacks(history, rounds) for history in histories]
+        callbacks_by_chain = [
+            self._own_callbacks(history, rounds, chain.replay.n_inherited)
+            for history, chain in zip(histories, chains, strict=True)
+        ]
         if callbacks:
             callbacks_by_chain[0].append(Parameters(self._resolved(chains[0])))
         traces, exchange = self._boost(chains, n_steps, callbacks_by_chain, callbacks, at_once)
@@ -106,13 +113,17 @@ class Training:
             self.recipe, tuple(traces), variance, record, tuple(chain_records), exchange=exchange
         )
         if not uncertainty:
+            self.journal.finish()
             return model
+        self.journal.save()
         # The cross-validation of the length has left those of the first chain; classes need none.
         n_folds = folds_for_residuals(self.data.n_rows // self.data.n_copies)
         n_more = n_folds * (n_chains - (validation is not None))
         if self.verbose and n_more and self.recipe.kind == "regressor":
             say(f"error bars: {n_more} more chains, to predict rows that a chain has not seen")
-        return add_error_bars(model, self.data, validation, self.n_threads)
+        model = add_error_bars(model, self.data, validation, self.n_threads)
+        self.journal.finish()
+        return model
 
     @property
     def _is_thread_safe(self) -> bool:
@@ -129,13 +140,17 @@ class Training:
             say(f"cross-validation of the number of trees, at most {settings.n_steps:,}")
         validation = self.recipe.cross_validation(self.data)
         threads = self.n_threads if self._is_thread_safe else 1
-        n_steps = validation.best_length(settings.n_steps, threads)
+        for number, fold in enumerate(validation.folds):
+            self.journal.follow(f"fold {number}", fold.chain)
+        n_steps = validation.best_length(settings.n_steps, threads, self.journal.look)
         if self.verbose:
             say(f"{n_steps:,} trees are best")
         return n_steps, validation
 
-    def _own_callbacks(self, history: History, rounds: int | None) -> list[Callback]:
-        """Return the callbacks of a single chain."""
+    def _own_callbacks(
+        self, history: History, rounds: int | None, n_inherited: int
+    ) -> list[Callback]:
+        """Return the callbacks of a single chain, which may continue that of a model."""
         # The order matters: scores are there before anything looks at them.
         watching: list[Callback] = [history] if history.sets else []
         if rounds is not None:
@@ -146,7 +161,7 @@ class Training:
                 if isinstance(each, Moving)
                 for schedule in each.schedules.values()
             ]
-            watching.append(EarlyStopping(rounds, after=max(lengths, default=0)))
+            watching.append(EarlyStopping(rounds, after=max([*lengths, n_inherited])))
         return watching
 
     def _resolved(self, chain: Chain) -> dict[str, object]:
@@ -165,18 +180,20 @@ class Training:
         progress: list[Callback] = []
         if self.verbose:
             progress.append(Progress(every=self.verbose if self.verbose > 1 else None))
+        watch = self.journal.watching()
         with ExitStack() as stack:
             for callback in [*callbacks, *progress]:
                 if callable(close := getattr(callback, "close", None)):
                     stack.callback(close)
             if len(chains) == 1:
-                watching = [*callbacks_by_chain[0], *callbacks, *progress]
+                watching = [*callbacks_by_chain[0], *callbacks, *progress, *watch]
                 if isinstance(sampler := self.recipe.settings.sampler, Tempering):
                     return self._temper(sampler, chains[0], n_steps, watching)
                 return [boost(chains[0], n_steps, watching)], None
             if self.verbose:
                 say(f"{len(chains)} chains, {at_once} at a time; progress is that of the first")
             callbacks_by_chain = [[*callbacks_by_chain[0], *progress], *callbacks_by_chain[1:]]
+            callbacks_by_chain = [[*watching, *watch] for watching in callbacks_by_chain]
             traces = boost_all(chains, n_steps, callbacks_by_chain, callbacks, at_once)
         if self.verbose:
             say(f"{len(traces)} chains of {', '.join(f'{len(t):,}' for t in traces)} steps")
@@ -196,6 +213,8 @@ class Training:
             self.recipe.make_chain(self.data, share, number=number)
             for number in range(1, sampler.n_replicas)
         ]
+        for number, other in enumerate(others, start=1):
+            self.journal.follow(f"replica {number}", other)
         seed = self.recipe.settings.seed
         replicas = Replicas([chain, *others], sampler.ladder(), seed, sampler.swap_every)
         if self.verbose:

@@ -1,7 +1,7 @@
 """Table and target in, recipe and rows of codes out: what a chain starts from."""
 
 from sglb.prepare.encoded import EncodedRows, encode_rows
-from sglb.prepare.preparation import Prepared, Problem, Request, pose, prepare
+from sglb.prepare.preparation import Prepared, Problem, Request, pose, prepare, prepare_more
 from sglb.prepare.rows import LabelledRows, warn_of_repeats
 
 __all__ = [
@@ -13,5 +13,6 @@ __all__ = [
     "encode_rows",
     "pose",
     "prepare",
+    "prepare_more",
     "warn_of_repeats",
 ]

@@ -6,10 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sglb.bins import Bins
-from sglb.categories import Encoder, Encoding, Part
+from sglb.categories import Encoder, Encoding, Part, storage
 from sglb.frame import Features
 from sglb.prepare.pilot import choose_members, joined_bins, level_mask
 from sglb.prepare.rows import LabelledRows
+from sglb.recipe import Recipe
 from sglb.target import Target
 from sglb.training_set import TrainingSet
 
@@ -47,6 +48,27 @@ class EncodedRows(NamedTuple):
             n_copies=self.n_copies,
             is_level=self.is_level,
         )
+
+
+def is_same(encoded: EncodedRows, recipe: Recipe) -> bool:
+    """Whether rows have led to the bins and the encoding of a recipe."""
+    bins, known = encoded.bins, recipe.bins
+    document, arrays = storage.pack(encoded.encoding)
+    known_document, known_arrays = storage.pack(recipe.encoding)
+    return (
+        np.array_equal(bins.thresholds, known.thresholds)
+        and np.array_equal(bins.n_thresholds, known.n_thresholds)
+        and document == known_document
+        and all(np.array_equal(array, known_arrays[name]) for name, array in arrays.items())
+    )
+
+
+def encoded_by(encoding: Encoding, bins: Bins, columns: NDArray[np.uint8]) -> EncodedRows:
+    """Return rows of codes that an encoding and bins have made."""
+    is_level = np.zeros(bins.n_features, dtype=np.bool_)
+    first = encoding.n_numeric
+    is_level[first : first + len(encoding.level_columns)] = True
+    return EncodedRows(columns, bins, is_level, 1, encoding)
 
 
 def most_levels(target: Target, max_bins: int) -> int:

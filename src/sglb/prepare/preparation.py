@@ -1,13 +1,13 @@
 """From training rows to a recipe, and to the codes that its chain runs on."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sglb.losses import Loss
-from sglb.prepare.encoded import EncodedRows, encode_rows
+from sglb.prepare.encoded import EncodedRows, encode_rows, encoded_by, is_same
 from sglb.prepare.rows import LabelledRows, size_of
 from sglb.recipe import Kind, Recipe
 from sglb.settings import Settings, resolve
@@ -20,7 +20,8 @@ class Request:
     """What the caller asks for: an estimator's kind and parameters, names of the columns.
 
     `alone` means that there is neither an evaluation set nor a callback of the user.
-    `check_gradient` compares the gradient of a user's loss with finite differences.
+    `check_gradient` compares the gradient of a user's loss with finite differences. `seed` is that
+    of a fit to repeat, None to draw it as the parameters say.
     """
 
     kind: Kind
@@ -28,6 +29,7 @@ class Request:
     feature_names: list[str] | None
     alone: bool
     check_gradient: bool
+    seed: int | None = None
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,8 @@ def pose(target: Target, n_columns: int, loss: Loss, request: Request) -> Proble
     loss = loss.examine(target, best, check=request.check_gradient)
     size, parameters = size_of(target, n_columns, loss, best), request.parameters
     settings = resolve(parameters, loss, size, alone=request.alone)
+    if request.seed is not None:
+        settings = replace(settings, seed=request.seed)
     loss = loss.for_length(settings.n_steps)
     start = np.zeros_like(best) if parameters.get("init") == "zero" else best
     return Problem(loss, start, settings)
@@ -77,4 +81,21 @@ def prepare(rows: LabelledRows, loss: Loss, request: Request, n_threads: int) ->
         feature_names=request.feature_names,
         total_weight=target.total_weight,
     )
+    return Prepared(recipe, encoded, encoded.training_set(target, n_threads))
+
+
+def prepare_more(rows: LabelledRows, recipe: Recipe, n_threads: int) -> Prepared:
+    """Encode rows for a recipe: as it did if it was made of them, else as it codes other rows.
+
+    In the latter case the encoding of the result is that of the recipe, the same object.
+    """
+    target, settings = rows.target, recipe.settings
+    assert recipe.loss is not None  # the caller has set a user's own
+    recipe.loss.check_target(target)
+    encoded = encode_rows(rows, settings.max_bins, settings.seed, n_threads)
+    if is_same(encoded, recipe):
+        recipe = replace(recipe, encoding=encoded.encoding, bins=encoded.bins)
+    else:
+        columns = recipe.encode_training(rows.features, target, n_threads)
+        encoded = encoded_by(recipe.encoding, recipe.bins, columns)
     return Prepared(recipe, encoded, encoded.training_set(target, n_threads))

@@ -1,0 +1,66 @@
+"""What one checkpoint holds <-> bytes: a model file whose trees are those of all chains."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from sglb import archive
+from sglb.archive.blobs import require
+from sglb.checkpoints.fingerprint import Fingerprint
+from sglb.model import Model, Record
+from sglb.recipe import Recipe
+from sglb.trace import Trace
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The steps of chains by their names, and what they depend on.
+
+    `is_finished` says that the fit has ended, and `recipe` is what a model file holds of it.
+    """
+
+    recipe: Recipe
+    fingerprint: Fingerprint
+    traces: dict[str, Trace]
+    is_finished: bool = False
+
+    @property
+    def n_steps(self) -> int:
+        """Steps of all chains."""
+        return sum(len(trace) for trace in self.traces.values())
+
+    def to_bytes(self) -> bytes:
+        """Return the content of a file."""
+        known = {name: trace for name, trace in self.traces.items() if len(trace)}
+        traces = tuple(known.values()) or (self.recipe.start_trace(),)
+        model = Model(self.recipe, traces, None, Record(), (Record(),) * len(traces))
+        document = {
+            "names": list(known),
+            "fingerprint": self.fingerprint,
+            "is_finished": self.is_finished,
+        }
+        return archive.dumps(model, checkpoint=document)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> "Snapshot":
+        """Return what `to_bytes` was called on, or raise `ModelFormatError`."""
+        model, document = archive.loads_checkpoint(data)
+        fields = {"names", "fingerprint", "is_finished"}
+        require("checkpoint", set(document) == fields, "its fields are others")
+        names, sections = document["names"], document["fingerprint"]
+        _check_names(names, model)
+        is_plain = isinstance(sections, dict) and all(
+            isinstance(section, dict) for section in sections.values()
+        )
+        require("checkpoint.fingerprint", is_plain, "it is not a list of values by name")
+        finished = document["is_finished"]
+        require("checkpoint.is_finished", isinstance(finished, bool), f"{finished!r} is no answer")
+        traces = dict(zip(names, model.traces, strict=False))
+        return cls(model.recipe, sections, traces, finished)
+
+
+def _check_names(names: Any, model: Model) -> None:
+    is_text = isinstance(names, list) and all(isinstance(name, str) for name in names)
+    require("checkpoint.names", is_text and len(set(names)) == len(names), "they are not names")
+    is_empty = not names and model.n_steps == 0
+    fits = is_empty or len(names) == len(model.traces)
+    require("checkpoint.names", fits, f"{len(names)} names of {len(model.traces)} chains")

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sglb.archive.blobs import Arrays, Bytes, pack, positive_numbers, require, unpack
+from sglb.archive.blobs import Bytes, pack, positive_numbers, require, unpack
+from sglb.archive.container import Arrays
 from sglb.model import Model, Record
 from sglb.posterior import (
     AnyPosterior,
@@ -43,7 +44,7 @@ def unpack_draws(
     data: Bytes,
     model: Model,
     n_leaves: NDArray[np.int64],
-    loads: Callable[[bytes], Model],
+    loads: Callable[[memoryview], Model],
 ) -> AnyPosterior:
     """Return draws of a model whose trees have `n_leaves` leaves; `loads` reads a model."""
     document, arrays = unpack(name, data)
@@ -81,16 +82,18 @@ def _leaf_draws(
 ) -> LeafDraws:
     require(name, set(arrays) == {"values", "stages"}, "its arrays are others")
     values, stages, mirror = arrays["values"], arrays["stages"], plan.kind == "laplace"
+    even = plan.n_draws >= 2 and plan.n_draws % 2 == 0
+    require(f"{name}.n_draws", even, f"{plan.n_draws} is not an even number of draws")
     n_values = plan.n_draws // 2 if mirror else plan.n_draws
     expected = int(n_leaves.sum()), n_outputs, n_values
     is_float = values.dtype == np.float32 and stages.dtype == np.float64
     require(f"{name}.values", is_float and values.shape == expected, "it has another shape")
-    watched = stages.ndim == 4 and stages.shape[:2] == (2, n_outputs)
+    watched = stages.ndim == 4 and stages.shape[:2] == (2, n_outputs) and stages.shape[2] > 0
     whole = watched and stages.shape[3] == plan.n_draws
     require(f"{name}.stages", whole, "it has another shape")
     is_finite = bool(np.isfinite(values).all() and np.isfinite(stages).all())
     require(f"{name}.values", is_finite, "a value is not finite")
-    return LeafDraws(n_leaves, values, mirror, stages, plan.n_steps)
+    return LeafDraws(n_leaves, np.array(values), mirror, np.array(stages), plan.n_steps)
 
 
 def _long_chains(
@@ -98,12 +101,12 @@ def _long_chains(
     plan: PosteriorPlan,
     arrays: Arrays,
     model: Model,
-    loads: Callable[[bytes], Model],
+    loads: Callable[[memoryview], Model],
 ) -> LongChains:
     require(name, set(arrays) == {"chains", "watched"}, "its arrays are others")
     content, watched = arrays["chains"], arrays["watched"]
     require(f"{name}.chains", content.dtype == np.uint8 and content.ndim == 1, "it is not bytes")
-    chains = loads(content.tobytes())
+    chains = loads(content.data)
     traces, sampler = chains.traces, chains.recipe.settings.sampler
     n_features, n_outputs = model.recipe.bins.n_features, len(model.recipe.offset)
     fits = chains.recipe.bins.n_features == n_features and len(chains.recipe.offset) == n_outputs
@@ -121,4 +124,4 @@ def _long_chains(
     whole = is_float and (watched.shape[0], watched.shape[2]) == (len(traces), n_outputs)
     require(f"{name}.watched", whole, "it has another shape")
     require(f"{name}.watched", bool(np.isfinite(watched).all()), "a value is not finite")
-    return LongChains(traces, sampler, plan, watched)
+    return LongChains(traces, sampler, plan, np.array(watched))

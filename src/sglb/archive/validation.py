@@ -4,23 +4,24 @@ Every failure is a `ModelFormatError` with the field.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sglb.archive.arguments import LABEL_TYPES
+from sglb.archive.container import Arrays
 from sglb.categories import Encoding, storage
 from sglb.errors import ModelFormatError
 from sglb.losses import Loss
+from sglb.trace import Trace
 
 FORMAT_VERSION = 2
 NOISE_VERSION = 1  # how (seed, step, role, output, index) becomes a normal
 MOST_DEPTH = 16
 MOST_PARTS = 16  # of a state
 DIGEST_BYTES = 32
-MOST_NESTING = 50  # a parameter is a list or a dict of numbers and labels at most
 
 # Shapes: F features, B borders, T trees, D depth, L = 2^D leaves, K outputs, P parts of the state,
 # H the digest's bytes.
@@ -49,8 +50,6 @@ KIND_OF_TASK = {
     "multiclass": "classifier",
     "ranking": "ranker",
 }
-
-Arrays = dict[str, NDArray[Any]]
 
 
 def _is_number(value: Any) -> bool:
@@ -107,7 +106,7 @@ def _is_scores(value: Any) -> bool:
 FIELDS: Mapping[str, Callable[[Any], bool]] = {
     "format": lambda v: v == "sglb",
     "version": lambda v: v == FORMAT_VERSION,
-    "noise_version": _is_count,  # prediction draws no noise
+    "noise_version": lambda v: v == NOISE_VERSION,
     "kind": lambda v: v in ("classifier", "regressor", "ranker"),
     "loss": _is_loss,
     "classes": _is_classes,
@@ -142,27 +141,26 @@ CHAIN_FIELDS: Mapping[str, Callable[[Any], bool]] = {
 }
 
 
-def check_nesting(document: Any) -> None:
-    """Reject a document that is nested too deeply for recursive code."""
-    level, depth = [document], 0
-    while level:
-        depth += 1
-        if depth > MOST_NESTING:
-            raise ModelFormatError("header", f"the document is nested deeper than {MOST_NESTING}")
-        parts = [list(node.values()) if isinstance(node, dict) else node for node in level]
-        level = [item for part in parts if isinstance(part, list) for item in part]
+def check_versions(document: Mapping[str, Any]) -> None:
+    """Reject a file of another version of the format, with the version that reads it."""
+    for field, known in (("version", FORMAT_VERSION), ("noise_version", NOISE_VERSION)):
+        version = document.get(field)
+        if isinstance(version, int) and _is_count(version) and version != known:
+            raise ModelFormatError(field, _wrong_version(field, version, known))
 
 
 def check_document(document: Mapping[str, Any]) -> None:
     """Check that every field is there and is what it must be."""
-    version = document.get("version")
-    if _is_count(version) and version != FORMAT_VERSION:
-        raise ModelFormatError(
-            "version",
-            f"this version of sglb reads format {FORMAT_VERSION}, the file has format {version}",
-        )
     fields = {name: value for name, value in document.items() if name != "chains"}
     _check_fields(fields, FIELDS)
+
+
+def _wrong_version(field: str, version: int, known: int) -> str:
+    name = {"version": "format", "noise_version": "noise version"}[field]
+    advice = "an older version of sglb wrote it, train the model again"
+    if version > known:
+        advice = f"install a newer version of sglb, that reads {name} {version}"
+    return f"the file has {name} {version}, this version of sglb reads {name} {known}: {advice}"
 
 
 def _check_fields(
@@ -251,6 +249,23 @@ def check_trees(arrays: Arrays, sizes: Mapping[str, int]) -> None:
             raise ModelFormatError(
                 field, f"the value at index {np.argwhere(~holds)[0].tolist()} is not valid"
             )
+
+
+def check_bounds(traces: Sequence[Trace]) -> None:
+    """Check that raw scores are finite whatever the leaves of a row, and so is the sum of gains."""
+    total = 0.0
+    for trace in traces:
+        values = trace.values.reshape(len(trace), -1)
+        largest = np.maximum(values.max(axis=1, initial=0.0), -values.min(axis=1, initial=0.0))
+        with np.errstate(over="ignore", invalid="ignore"):
+            # A state of one part shrinks: in none has a tree more weight than when it was added.
+            weights = trace.b if trace.size == 1 else trace.weights()
+            total += float(np.abs(trace.offset).max() + (np.abs(weights[:, 0]) * largest).sum())
+            gains = trace.feature_gains().sum()
+        if not math.isfinite(total):
+            raise ModelFormatError("values", "raw scores of a row may not be finite")
+        if not math.isfinite(gains):
+            raise ModelFormatError("gains", "their sum is not finite")
 
 
 def check_agreement(

@@ -28,9 +28,16 @@ KINDS: dict[Kind, type[SGLBClassifier] | type[SGLBRegressor] | type[SGLBRanker]]
 }
 
 
-def load(path: str | Path) -> SGLBClassifier | SGLBRegressor | SGLBRanker | Posterior:
-    """Read what `save` has written: a fitted estimator, or a posterior with its estimator."""
-    model, draws = archive.read(path)
+def load(
+    path: str | Path, *, sha256: str | None = None
+) -> SGLBClassifier | SGLBRegressor | SGLBRanker | Posterior:
+    """Read what `save` has written: a fitted estimator, or a posterior with its estimator.
+
+    A file is data: no code in it is ever run, and whatever is damaged, forged or of a newer format
+    raises `ModelFormatError`. With `sha256`, the digits that `sha256sum model.sglb` prints, only
+    that very file is read.
+    """
+    model, draws = archive.read(path, sha256)
     kind = KINDS[model.recipe.kind]
     unknown = set(model.recipe.parameters) - set(kind().get_params(deep=False))
     if unknown:

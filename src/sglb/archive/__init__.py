@@ -23,6 +23,7 @@ from sglb.archive import container
 from sglb.archive.arguments import (
     each_score,
     from_json,
+    is_same,
     labels_from_json,
     labels_to_json,
     loss_to_json,
@@ -108,16 +109,30 @@ def _checked_hash(sha256: Any) -> str:
 
 def dumps(model: Model, draws: AnyPosterior | None = None) -> bytes:
     """Return the bytes of a model, or of draws too; the same model gives the same bytes."""
+    pieces = _pieces(model, draws)
+    return b"".join([*pieces, _digest(pieces)])
+
+
+def _pieces(model: Model, draws: AnyPosterior | None = None) -> list[Any]:
+    """Return a file but for its digest."""
     categories, tables = storage.pack(model.recipe.encoding)
     digest = {"sha256": np.zeros(DIGEST_BYTES, dtype=np.uint8)}
     parts = pack_parts(model, draws, dumps)
     arrays = _arrays_of(join(model.traces), tables) | parts | digest
     document = _document_of(model) | {"categories": categories}
-    pieces = container.pack(KEY, document, arrays)[:-1]  # the digest comes last
+    return container.pack(KEY, document, arrays)[:-1]  # the digest comes last
+
+
+def _digest(pieces: list[Any]) -> bytes:
     hashed = hashlib.sha256()
     for piece in pieces:
         hashed.update(piece)
-    return b"".join([*pieces, hashed.digest()])
+    return hashed.digest()
+
+
+def _is_file_of(data: memoryview, model: Model) -> bool:
+    """Whether these bytes are those of a model, by their digest."""
+    return data[-DIGEST_BYTES:] == _digest(_pieces(model))
 
 
 def loads(data: bytes | memoryview) -> Model:
@@ -145,7 +160,7 @@ def loads_with_draws(data: bytes | memoryview) -> tuple[Model, AnyPosterior | No
     variance = document["residual_variance"]
     model = Model(recipe, split(trees, lengths), variance, record, tuple(chain_records))
     check_bounds(model.traces)
-    known = unpack_parts(parts, model, trees.depths, loads)
+    known = unpack_parts(parts, model, trees.depths, loads, _is_file_of)
     draws = known.pop("draws", None)
     return replace(model, **known), draws
 
@@ -217,9 +232,12 @@ _NUMBERS = (
 
 
 def _settings_of(document: Mapping[str, Any], max_depth: int, n_parts: int) -> Settings:
-    leaves = LeafRule(
-        document["leaf_method"], document["l2_regularization"], document["leaf_steps"]
-    )
+    try:
+        leaves = LeafRule(
+            document["leaf_method"], document["l2_regularization"], document["leaf_steps"]
+        )
+    except ValueError as error:
+        raise ModelFormatError("leaf_steps", str(error)) from error
     sampler = _sampler_of(document["sampler"], n_parts)
     numbers = {name: document[name] for name in _NUMBERS}
     return Settings(sampler=sampler, leaves=leaves, max_depth=max_depth, **numbers)
@@ -304,6 +322,9 @@ def _loss_of(document: Mapping[str, Any]) -> Loss | None:
     if document["loss"] is None:
         return None
     try:
-        return get_loss(document["loss"]["name"], **document["loss"]["parameters"])
+        loss = get_loss(document["loss"]["name"], **document["loss"]["parameters"])
     except (TypeError, ValueError, KeyError, ArithmeticError, AttributeError) as error:
         raise ModelFormatError("loss", str(error)) from error
+    if not is_same(loss_to_json(loss), document["loss"]):
+        raise ModelFormatError("loss", f"{document['loss']!r} has other parameters")
+    return loss

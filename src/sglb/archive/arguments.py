@@ -1,5 +1,6 @@
 """Arguments of the constructor, scores and labels <-> JSON."""
 
+import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import fields
@@ -59,9 +60,14 @@ def from_json(value: Any) -> Any:
         argument = _argument_of(value)
     except (TypeError, ValueError, KeyError, ArithmeticError, AttributeError) as error:
         raise ModelFormatError("parameters", str(error)) from error
-    if to_json(argument) != without_lost(value):
+    if not is_same(to_json(argument), without_lost(value)):
         raise ModelFormatError("parameters", f"{value!r} is not a value that a model file can hold")
     return argument
+
+
+def is_same(value: Any, other: Any) -> bool:
+    """Whether two values are the same text in JSON, where 1, 1.0 and true differ."""
+    return json.dumps(value, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
 def without_lost(value: Any) -> Any:

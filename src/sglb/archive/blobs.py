@@ -39,5 +39,7 @@ def positive_numbers(name: str, stored: Any, expected: set[str]) -> dict[str, fl
     numbers = {key: from_json(value) for key, value in stored.items()}
     for key, value in numbers.items():
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        require(f"{name}.{key}", is_number and value > 0.0, f"{value!r} is not above 0")
+        require(f"{name}.{key}", is_number and value > 0, f"{value!r} is not above 0")
+        is_small = isinstance(value, float) or value < 1 << 64
+        require(f"{name}.{key}", is_small, "it is too large")
     return numbers

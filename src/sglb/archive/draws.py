@@ -33,10 +33,14 @@ def pack_draws(drawn: AnyPosterior, model: Model, dumps: Callable[[Model], bytes
         if drawn.between_chains is not None:
             document["between_chains"] = drawn.between_chains
         return pack(document, {"values": draws.values, "stages": draws.stages})
-    recipe = with_sampler(model.recipe, drawn.sampler, drawn.plan)
-    chains = Model(recipe, drawn.traces, None, Record(), (Record(),) * len(drawn.traces))
-    content = np.frombuffer(dumps(chains), dtype=np.uint8)
+    content = np.frombuffer(dumps(_chain_model(model, drawn)), dtype=np.uint8)
     return pack(document, {"chains": content, "watched": drawn.watched})
+
+
+def _chain_model(model: Model, drawn: LongChains) -> Model:
+    """Return long chains as the model in which they are stored."""
+    recipe = with_sampler(model.recipe, drawn.sampler, drawn.plan)
+    return Model(recipe, drawn.traces, None, Record(), (Record(),) * len(drawn.traces))
 
 
 def unpack_draws(
@@ -45,13 +49,20 @@ def unpack_draws(
     model: Model,
     n_leaves: NDArray[np.int64],
     loads: Callable[[memoryview], Model],
+    is_file_of: Callable[[memoryview, Model], bool],
 ) -> AnyPosterior:
-    """Return draws of a model whose trees have `n_leaves` leaves; `loads` reads a model."""
+    """Return draws of a model whose trees have `n_leaves` leaves.
+
+    `loads` reads a model, `is_file_of` tells whether it would be written as certain bytes.
+    """
     document, arrays = unpack(name, data)
     plan = _plan_of(name, document.pop("plan", None))
     if plan.kind == "paper":
         require(name, not document, "its fields are others")
-        return _long_chains(name, plan, arrays, model, loads)
+        chains = _long_chains(name, plan, arrays, model, loads)
+        same = is_file_of(arrays["chains"].data, _chain_model(model, chains))
+        require(f"{name}.chains", same, "their recipe is not that of the model")
+        return chains
     mirror, n_outputs = document.pop("mirror", None), len(model.recipe.offset)
     between = document.pop("between_chains", None)
     require(name, not document, "its fields are others")

@@ -39,6 +39,7 @@ def unpack_parts(
     model: Model,
     depths: NDArray[np.int32],
     loads: Callable[[memoryview], Model],
+    is_file_of: Callable[[memoryview, Model], bool],
 ) -> dict[str, Any]:
     """Return the parts of a model whose trees have these depths, by the names of its fields."""
     known: dict[str, Any] = {}
@@ -49,7 +50,7 @@ def unpack_parts(
     n_leaves = np.left_shift(1, depths, dtype=np.int64)
     for name in ("posterior", "draws"):
         if name in parts:
-            known[name] = unpack_draws(name, parts[name], model, n_leaves, loads)
+            known[name] = unpack_draws(name, parts[name], model, n_leaves, loads, is_file_of)
     is_short = isinstance(known.get("posterior"), ChainPosterior | None)
     require("posterior.kind", is_short, "fit does not draw states of long chains")
     return known

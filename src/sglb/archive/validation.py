@@ -3,8 +3,9 @@
 Every failure is a `ModelFormatError` with the field.
 """
 
+import contextlib
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -105,8 +106,8 @@ def _is_scores(value: Any) -> bool:
 
 FIELDS: Mapping[str, Callable[[Any], bool]] = {
     "format": lambda v: v == "sglb",
-    "version": lambda v: v == FORMAT_VERSION,
-    "noise_version": lambda v: v == NOISE_VERSION,
+    "version": lambda v: _is_count(v) and v == FORMAT_VERSION,
+    "noise_version": lambda v: _is_count(v) and v == NOISE_VERSION,
     "kind": lambda v: v in ("classifier", "regressor", "ranker"),
     "loss": _is_loss,
     "classes": _is_classes,
@@ -253,19 +254,25 @@ def check_trees(arrays: Arrays, sizes: Mapping[str, int]) -> None:
 
 def check_bounds(traces: Sequence[Trace]) -> None:
     """Check that raw scores are finite whatever the leaves of a row, and so is the sum of gains."""
-    total = 0.0
+    total = np.float64(0.0)
     for trace in traces:
         values = trace.values.reshape(len(trace), -1)
         largest = np.maximum(values.max(axis=1, initial=0.0), -values.min(axis=1, initial=0.0))
-        with np.errstate(over="ignore", invalid="ignore"):
+        with _no_overflow("values"):
             # A state of one part shrinks: in none has a tree more weight than when it was added.
-            weights = trace.b if trace.size == 1 else trace.weights()
-            total += float(np.abs(trace.offset).max() + (np.abs(weights[:, 0]) * largest).sum())
-            gains = trace.feature_gains().sum()
-        if not math.isfinite(total):
-            raise ModelFormatError("values", "raw scores of a row may not be finite")
-        if not math.isfinite(gains):
+            weights = np.abs(trace.b if trace.size == 1 else trace.weights()).max(axis=1)
+            total += np.abs(trace.offset).max() + (weights * largest).sum()
+        if not math.isfinite(trace.feature_gains().sum()):
             raise ModelFormatError("gains", "their sum is not finite")
+
+
+@contextlib.contextmanager
+def _no_overflow(field: str) -> Iterator[None]:
+    try:
+        with np.errstate(over="raise", invalid="raise"):
+            yield
+    except FloatingPointError as error:
+        raise ModelFormatError(field, f"sums of them are not finite: {error}") from error
 
 
 def check_agreement(

@@ -10,13 +10,15 @@ from pathlib import Path
 
 import numpy as np
 
-from sglb import SGLBClassifier, SGLBRegressor
+from sglb import SGLBClassifier, SGLBRanker, SGLBRegressor
+from sglb.estimators.posterior import Posterior
 from sglb.samplers import Move
 from sglb.transition import Transition
 
 FOLDER = Path(__file__).parent / "data" / "golden"
 FORMAT = 2
 SMALL = {"n_estimators": 6, "max_depth": 3, "random_state": 0, "n_jobs": 1}
+TINY = SMALL | {"n_estimators": 3, "max_depth": 2}
 
 
 class HeavyBall:
@@ -62,21 +64,50 @@ MODELS = {
     "momentum": lambda: SGLBRegressor(**SMALL, sampler=HeavyBall(), leaf_method="gradient").fit(
         numbers(), target()
     ),
+    "hamiltonian": lambda: SGLBClassifier(
+        **SMALL, sampler="hamiltonian", class_weight="balanced"
+    ).fit(numbers(), target() > 1),
+    "quantiles": lambda: SGLBRegressor(**SMALL, loss="quantile", quantile=[0.1, 0.5, 0.9]).fit(
+        numbers(), target()
+    ),
+    "ranker": lambda: SGLBRanker(**SMALL).fit(
+        numbers(), np.digitize(target(), [0.5, 1.5]), group=np.arange(80) // 10
+    ),
+    "uncertainty": lambda: SGLBRegressor(**TINY, uncertainty=True).fit(
+        numbers()[-36:], target()[-36:]
+    ),
+    "amounts": lambda: SGLBRegressor(**TINY, loss="gamma", uncertainty=True).fit(
+        numbers()[:12], 1.0 + np.abs(target()[:12])
+    ),
+    "posterior": lambda: drawn(table(), categorical_features=[2, 3], n_chains=2),
+    "full_posterior": lambda: drawn(numbers()[:24], kind="full", n_steps=20),
+    "long_chains": lambda: drawn(numbers()[:24], kind="paper", n_steps=20, temperature=1),
 }
 
 
+def drawn(rows, *, kind="laplace", n_steps="auto", **parameters):
+    """Draws of a small classifier."""
+    y = target()[: len(rows)] > 1
+    model = SGLBClassifier(**TINY, **parameters).fit(rows, y)
+    return model.posterior(rows, y, kind=kind, n_draws=4, n_steps=n_steps, prior_variance=0.3)
+
+
 def rows_for(name):
-    return table() if name == "categories" else numbers()
+    return table() if name in ("categories", "posterior") else numbers()
 
 
 def predictions(model, name):
-    """Everything that a model predicts, in hexadecimal digits."""
+    """Everything that a model or a posterior predicts, in hexadecimal digits."""
     rows = rows_for(name)[:20]
-    raw = np.asarray(model.predict_raw(rows)).ravel()
-    last = np.asarray(
-        model.predict_proba(rows) if hasattr(model, "classes_") else model.predict(rows)
-    )
-    return [value.hex() for value in (*raw.tolist(), *last.ravel().tolist())]
+    parts = [model.predict_raw(rows)]
+    parts.append(model.predict_proba(rows) if hasattr(model, "classes_") else model.predict(rows))
+    if isinstance(model, Posterior):
+        parts.append(model.model.predict_proba(rows))
+    digits = [value.hex() for part in parts for value in np.ravel(part).tolist()]
+    if name in ("uncertainty", "amounts"):  # by functions of SciPy, whose last bits may change
+        values = [*model.predict_interval(rows).ravel(), *model.predict_uncertainty(rows).knowledge]
+        digits += [f"{value:.7g}" for value in values]
+    return digits
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from sglb import SGLBClassifier, SGLBRegressor, archive, load
+from sglb import ModelFormatError, SGLBClassifier, SGLBRegressor, archive, load
 from sglb.losses import Huber, Sla
 from sglb.samplers import Langevin
 from sglb.samplers.base import Move
@@ -281,3 +281,39 @@ def test_the_file_is_a_safetensors_file_that_others_can_read(tmp_path):
         assert set(file.keys()) == set(archive.ARRAYS)
     assert document["format"] == "sglb"
     assert document["loss"] == {"name": "logistic", "parameters": {}}
+
+
+def test_a_file_is_read_only_if_it_has_the_stated_hash(tmp_path):
+    path = tmp_path / "m.sglb"
+    MODELS["binary"].save(path)
+    digits = hashlib.sha256(path.read_bytes()).hexdigest()
+    for sha256 in (digits, digits.upper(), digits + "\n"):
+        assert_same(MODELS["binary"], load(path, sha256=sha256))
+    other = "0" * 64
+    with pytest.raises(ModelFormatError, match=f"sha256: .* is {digits}, not {other}"):
+        load(path, sha256=other)
+    for wrong in ("", digits[:-1], f"{digits}  m.sglb", "g" * 64, 5, bytes.fromhex(digits)):
+        with pytest.raises(ValueError, match="use the 64 hexadecimal digits that `sha256sum"):
+            load(path, sha256=wrong)
+
+
+def test_other_safetensors_writers_give_the_same_bytes():
+    """The layout is that of the format's own library, though none is needed to read or write it."""
+    from safetensors.numpy import load as load_arrays
+    from safetensors.numpy import save as save_arrays
+
+    for model in MODELS.values():
+        data = archive.dumps(model._model)
+        header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
+        assert save_arrays(load_arrays(data), header["__metadata__"]) == data
+
+
+@EVERY
+def test_a_damaged_pickle_of_a_model_is_rejected(model):
+    data, content = pickle.dumps(model), archive.dumps(model._model)
+    begin = data.index(content)
+    for position in np.random.default_rng(3).integers(0, len(content), 25):
+        broken = bytearray(data)
+        broken[begin + position] ^= 0x10
+        with pytest.raises(ModelFormatError):
+            pickle.loads(bytes(broken))

@@ -53,7 +53,8 @@ def forge(model, change_document=None, change_arrays=None):
         change_document(document)
     if change_arrays:
         change_arrays(arrays)
-    body = save_arrays(arrays, {"sglb": json.dumps(document)})[:-32]
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"))
+    body = save_arrays(arrays, {"sglb": text})[:-32]
     return body + hashlib.sha256(body).digest()
 
 

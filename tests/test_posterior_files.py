@@ -176,7 +176,8 @@ def forged(post, change, change_arrays=lambda arrays: None):
     header = json.loads(blob[8 : 8 + int.from_bytes(blob[:8], "little")])
     document, inner = json.loads(header["__metadata__"]["part"]), numpy_load(blob)
     change(document, inner)
-    packed = numpy_save(inner, metadata={"part": json.dumps(document)})
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"))
+    packed = numpy_save(inner, metadata={"part": text})
     arrays["part_draws"] = np.frombuffer(packed, dtype=np.uint8)
     change_arrays(arrays)
     body = numpy_save(arrays, metadata=metadata)[:-32]

@@ -6,6 +6,8 @@ from sglb import _core
 
 Role = _core.Role
 
+NOISE_VERSION = 1  # how (seed, step, role, output, index) becomes a normal
+
 
 def chain_seed(seed: int, chain: int = 0) -> int:
     """Return the seed of another chain beside the first."""

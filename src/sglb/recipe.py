@@ -15,7 +15,7 @@ from sglb.chain import Chain
 from sglb.folds import N_FOLDS, CrossValidation, Fold, assign_folds
 from sglb.frame import Features
 from sglb.losses import Loss
-from sglb.noise import chain_seed
+from sglb.noise import NOISE_VERSION, chain_seed
 from sglb.settings import Settings
 from sglb.shard import Shard
 from sglb.structure import GreedySearch
@@ -46,6 +46,7 @@ class Recipe:
     classes: NDArray[Any]  # none for numbers
     feature_names: list[str] | None
     total_weight: float
+    noise_version: int = NOISE_VERSION
 
     @property
     def inverse_temperature(self) -> float:
@@ -88,6 +89,12 @@ class Recipe:
         settings, loss = self.settings, self.loss
         if loss is None:
             raise ValueError("a user-defined loss is not stored in a recipe; set it first")
+        if self.noise_version != NOISE_VERSION:
+            raise ValueError(
+                f"this model was trained with version {self.noise_version} of the noise, and this"
+                f" version of sglb draws version {NOISE_VERSION}: it can predict, but not continue"
+                " training"
+            )
         trace = self.start_trace() if trace is None else trace
         newton = settings.leaves.method == "newton"
         rule = GreedySearch(

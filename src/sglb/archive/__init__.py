@@ -1,17 +1,18 @@
 """A model <-> bytes <-> a file. Nothing in them is code, a pickle or a path.
 
-The bytes are a safetensors file: a header, one JSON document in its metadata, the arrays of the
-trace, and as the last array the SHA-256 of all bytes before it. The same model always gives the
-same bytes. What is read is distrusted in this order: size, header, digest, fields of the document,
-shapes of the arrays, then their meaning; every failure is a `ModelFormatError` with the field.
+The bytes are a safetensors file (`container`): a header, one JSON document in its metadata, the
+arrays of the trace, and as the last array the SHA-256 of all bytes before it. The same model always
+gives the same bytes. What is read is distrusted in this order: size, digest, header, fields of the
+document, shapes of the arrays, then their meaning; every failure is a `ModelFormatError` with the
+field.
 
 The file of a posterior is the file of its model with one more part, the draws. A checkpoint is the
 file of a model too: its trees are those of all chains in progress, one more part says which.
 """
 
 import hashlib
-import json
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -19,29 +20,32 @@ from typing import Any
 
 import numpy as np
 
+from sglb.archive import container
 from sglb.archive.arguments import (
     each_score,
     from_json,
+    is_same,
     labels_from_json,
     labels_to_json,
     loss_to_json,
     score_from_json,
     to_json,
+    without_lost,
 )
 from sglb.archive.blobs import pack, unpack
+from sglb.archive.container import Arrays
 from sglb.archive.parts import PARTS, PREFIX, pack_parts, unpack_parts
 from sglb.archive.validation import (
     ARRAYS,
     DIGEST_BYTES,
     FORMAT_VERSION,
-    NOISE_VERSION,
-    Arrays,
     check_agreement,
+    check_bounds,
     check_chains,
     check_document,
-    check_nesting,
     check_shapes,
     check_trees,
+    check_version,
 )
 from sglb.bins import Bins
 from sglb.categories import storage
@@ -52,12 +56,13 @@ from sglb.losses import Loss, get_loss
 from sglb.model import Exchange, Model, Record
 from sglb.posterior import AnyPosterior
 from sglb.recipe import Recipe
-from sglb.samplers import Move
+from sglb.samplers import Move, Sampler
 from sglb.settings import Settings
 from sglb.trace import Trace, join, split
 
 MOST_BYTES = 1 << 36
-MOST_HEADER_BYTES = 1 << 26
+KEY = "sglb"  # of the document
+BEGINNING = bytes(8) + b'{"__metadata__":{"' + KEY.encode() + b'":"'
 
 # The same model comes from any number of threads; how many chains there are, the traces tell.
 LEFT_OUT = ("n_jobs", "verbose", "warm_start", "n_chains")
@@ -73,9 +78,18 @@ def write(model: Model, path: str | Path, draws: AnyPosterior | None = None) -> 
     sync_folder(target.parent)
 
 
-def read(path: str | Path) -> tuple[Model, AnyPosterior | None]:
-    """Read a model from a file, with draws if it is the file of a posterior."""
-    return loads_with_draws(read_bytes(path))
+def read(path: str | Path, sha256: str | None = None) -> tuple[Model, AnyPosterior | None]:
+    """Read a model from a file, with draws if it is the file of a posterior.
+
+    `sha256` is what the whole file must have, as `sha256sum` prints it.
+    """
+    expected = None if sha256 is None else _checked_hash(sha256)
+    data = read_bytes(path)
+    if expected is not None:
+        actual = hashlib.sha256(data).hexdigest()
+        if actual != expected:
+            raise ModelFormatError("sha256", f"that of the file is {actual}, not {expected}")
+    return loads_with_draws(data)
 
 
 def read_bytes(path: str | Path) -> bytes:
@@ -87,6 +101,15 @@ def read_bytes(path: str | Path) -> bytes:
         return file.read()
 
 
+def _checked_hash(sha256: Any) -> str:
+    if not isinstance(sha256, str) or not re.fullmatch("[0-9a-fA-F]{64}", sha256.strip()):
+        raise ValueError(
+            f"sha256={sha256!r} is not allowed; use the 64 hexadecimal digits that"
+            " `sha256sum model.sglb` prints"
+        )
+    return sha256.strip().lower()
+
+
 def dumps(
     model: Model,
     draws: AnyPosterior | None = None,
@@ -96,8 +119,16 @@ def dumps(
 
     The same model gives the same bytes.
     """
-    from safetensors.numpy import save
+    pieces = _pieces(model, draws, checkpoint)
+    return b"".join([*pieces, _digest(pieces)])
 
+
+def _pieces(
+    model: Model,
+    draws: AnyPosterior | None = None,
+    checkpoint: Mapping[str, Any] | None = None,
+) -> list[Any]:
+    """Return a file but for its digest."""
     categories, tables = storage.pack(model.recipe.encoding)
     digest = {"sha256": np.zeros(DIGEST_BYTES, dtype=np.uint8)}
     parts = pack_parts(model, draws, dumps)
@@ -105,19 +136,23 @@ def dumps(
         parts[CHECKPOINT] = pack(checkpoint, {})
     others = () if model.exchange is None else model.exchange.others
     arrays = _arrays_of(join(model.traces + others), tables) | parts | digest
-    document = json.dumps(
-        _document_of(model) | {"categories": categories},
-        sort_keys=True,
-        separators=(",", ":"),
-        allow_nan=False,
-    )
-    # One key: safetensors writes several in an order that changes from process to process.
-    content: bytes = save(arrays, metadata={"sglb": document})
-    body = content[:-DIGEST_BYTES]
-    return body + hashlib.sha256(body).digest()
+    document = _document_of(model) | {"categories": categories}
+    return container.pack(KEY, document, arrays)[:-1]  # the digest comes last
 
 
-def loads(data: bytes) -> Model:
+def _digest(pieces: list[Any]) -> bytes:
+    hashed = hashlib.sha256()
+    for piece in pieces:
+        hashed.update(piece)
+    return hashed.digest()
+
+
+def _is_file_of(data: memoryview, model: Model) -> bool:
+    """Whether these bytes are those of a model, by their digest."""
+    return data[-DIGEST_BYTES:] == _digest(_pieces(model))
+
+
+def loads(data: bytes | memoryview) -> Model:
     """Return the model of these bytes, or raise `ModelFormatError`."""
     model, draws = loads_with_draws(data)
     if draws is not None:
@@ -125,7 +160,7 @@ def loads(data: bytes) -> Model:
     return model
 
 
-def loads_with_draws(data: bytes) -> tuple[Model, AnyPosterior | None]:
+def loads_with_draws(data: bytes | memoryview) -> tuple[Model, AnyPosterior | None]:
     """Return the model of these bytes, with draws if they are those of a posterior."""
     document, arrays = _open(data)
     if CHECKPOINT in arrays:
@@ -154,12 +189,15 @@ def _unpack(document: dict[str, Any], arrays: Arrays) -> tuple[Model, AnyPosteri
     sizes = check_shapes(arrays)
     check_trees(arrays, sizes)
     lengths = check_chains(document, sizes["T"])
+    # A trace copies its trees; what else the model keeps must not be a view of the file.
+    arrays |= {name: np.array(arrays[name]) for name in (*_BINS, *storage.ARRAYS)}
     n_chains = 1 if "exchange" in document else len(lengths)
     recipe = _recipe_of(document, arrays, sizes, n_chains=n_chains)
     trees = Trace.from_arrays(recipe.bins, recipe.offset, arrays)
     record = _record_of(document)
     chain_records = [_record_of(chain) for chain in document.get("chains", [])] or [record]
     traces, exchange = split(trees, lengths), None
+    check_bounds(traces)
     if "exchange" in document:
         traces, others = traces[:1], traces[1:]
         exchange = Exchange(others, tuple(score_from_json(r) for r in document["exchange"]))
@@ -171,9 +209,13 @@ def _unpack(document: dict[str, Any], arrays: Arrays) -> tuple[Model, AnyPosteri
         tuple(chain_records),
         exchange=exchange,
     )
-    known = unpack_parts(parts, model, trees.depths[: sum(map(len, traces))], loads)
+    depths = trees.depths[: sum(map(len, traces))]
+    known = unpack_parts(parts, model, depths, loads, _is_file_of)
     draws = known.pop("draws", None)
     return replace(model, **known), draws
+
+
+_BINS = ("thresholds", "n_thresholds", "offset")
 
 
 def _record_of(stored: Mapping[str, Any]) -> Record:
@@ -218,7 +260,7 @@ def _recipe_of(
         kind=document["kind"],
         parameters={name: from_json(value) for name, value in document["parameters"].items()}
         | {"n_chains": n_chains},
-        settings=_settings_of(document, sizes["D"]),
+        settings=_settings_of(document, sizes["D"], sizes["P"]),
         loss=loss,
         encoding=encoding,
         bins=Bins(arrays["thresholds"], arrays["n_thresholds"]),
@@ -226,6 +268,7 @@ def _recipe_of(
         classes=classes,
         feature_names=document["feature_names"],
         total_weight=document["total_weight"],
+        noise_version=document["noise_version"],
     )
 
 
@@ -243,15 +286,31 @@ _NUMBERS = (
 )
 
 
-def _settings_of(document: Mapping[str, Any], max_depth: int) -> Settings:
-    leaves = LeafRule(
-        document["leaf_method"], document["l2_regularization"], document["leaf_steps"]
-    )
-    sampler = from_json(document["sampler"])
-    if not hasattr(sampler, "move"):
-        sampler = LostSampler()
+def _settings_of(document: Mapping[str, Any], max_depth: int, n_parts: int) -> Settings:
+    try:
+        leaves = LeafRule(
+            document["leaf_method"], document["l2_regularization"], document["leaf_steps"]
+        )
+    except ValueError as error:
+        raise ModelFormatError("leaf_steps", str(error)) from error
+    sampler = _sampler_of(document["sampler"], n_parts)
     numbers = {name: document[name] for name in _NUMBERS}
     return Settings(sampler=sampler, leaves=leaves, max_depth=max_depth, **numbers)
+
+
+def _sampler_of(stored: Any, n_parts: int) -> Sampler:
+    """Return a sampler whose states have this many parts."""
+    if without_lost(stored) != stored:
+        return LostSampler()
+    sampler = from_json(stored)
+    try:
+        size = sampler.move(0).transition.size
+    except (TypeError, ValueError, ArithmeticError, AttributeError) as error:
+        raise ModelFormatError("sampler", str(error)) from error
+    if size != n_parts:
+        raise ModelFormatError("sampler", f"its states have {size} parts, the trees {n_parts}")
+    made: Sampler = sampler
+    return made
 
 
 class LostSampler:
@@ -282,7 +341,7 @@ def _document_of(model: Model) -> dict[str, Any]:
     return {
         "format": "sglb",
         "version": FORMAT_VERSION,
-        "noise_version": NOISE_VERSION,
+        "noise_version": recipe.noise_version,
         "kind": recipe.kind,
         "loss": None if loss is None else loss_to_json(loss),
         "classes": labels_to_json(recipe.classes),
@@ -300,46 +359,27 @@ def _document_of(model: Model) -> dict[str, Any]:
     }
 
 
-def _open(data: bytes) -> tuple[dict[str, Any], Arrays]:
-    """Return the document and arrays of a file whose digest is right."""
-    from safetensors import SafetensorError
-    from safetensors.numpy import load
-
-    if len(data) < 8 + DIGEST_BYTES:
-        raise ModelFormatError("size", f"{len(data)} bytes are too few for a model")
-    length = int.from_bytes(data[:8], "little")
-    if length > min(len(data) - 8, MOST_HEADER_BYTES):
-        raise ModelFormatError(
-            "header", "it is longer than the file or the limit; this is not a model file"
-        )
-    try:
-        header = json.loads(data[8 : 8 + length])
-        document = json.loads(header["__metadata__"]["sglb"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise ModelFormatError(
-            "header", "it cannot be read; this is not a model file of sglb"
-        ) from error
-    except RecursionError as error:
-        raise ModelFormatError("header", "it is nested too deeply") from error
-    if hashlib.sha256(data[:-DIGEST_BYTES]).digest() != data[-DIGEST_BYTES:]:
+def _open(data: bytes | memoryview) -> tuple[dict[str, Any], Arrays]:
+    """Return the document of a file whose digest is right, and its arrays, views of the file."""
+    view = memoryview(data)
+    if len(view) < len(BEGINNING) + DIGEST_BYTES:
+        raise ModelFormatError("size", f"{len(view)} bytes are too few for a model")
+    if view[8 : len(BEGINNING)] != BEGINNING[8:]:
+        raise ModelFormatError("header", "this is not a model file of sglb")
+    if hashlib.sha256(view[:-DIGEST_BYTES]).digest() != view[-DIGEST_BYTES:]:
         raise ModelFormatError(
             "sha256", "the checksum is wrong: the file is damaged or was changed"
         )
-    if not isinstance(document, dict):
-        raise ModelFormatError("header", "the document is not a JSON object")
-    check_nesting(document)
-    try:
-        arrays = load(data)
-    except (SafetensorError, ValueError, TypeError, KeyError) as error:
-        raise ModelFormatError("arrays", str(error)) from error
-    # The library's arrays look into `data`; the model's own are writable and outlive it.
-    return document, {name: np.array(array, order="C") for name, array in arrays.items()}
+    return container.unpack(KEY, view, check_version)
 
 
 def _loss_of(document: Mapping[str, Any]) -> Loss | None:
     if document["loss"] is None:
         return None
     try:
-        return get_loss(document["loss"]["name"], **document["loss"]["parameters"])
-    except (TypeError, ValueError, KeyError) as error:
+        loss = get_loss(document["loss"]["name"], **document["loss"]["parameters"])
+    except (TypeError, ValueError, KeyError, ArithmeticError, AttributeError) as error:
         raise ModelFormatError("loss", str(error)) from error
+    if not is_same(loss_to_json(loss), document["loss"]):
+        raise ModelFormatError("loss", f"{document['loss']!r} has other parameters")
+    return loss

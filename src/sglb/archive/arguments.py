@@ -1,5 +1,6 @@
 """Arguments of the constructor, scores and labels <-> JSON."""
 
+import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import fields
@@ -15,6 +16,7 @@ from sglb.schedules import Schedule
 
 INTEGER_TYPES = tuple(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
 FEATURE_TYPES = ("bool", "float32", "float64", *INTEGER_TYPES)
+MOST_LABEL_BYTES = 1 << 26
 LABEL_TYPES = ("str", "object", *FEATURE_TYPES)
 
 
@@ -51,32 +53,57 @@ def to_json(value: Any) -> Any:
 
 
 def from_json(value: Any) -> Any:
-    """Turn JSON back into a constructor argument; what was lost comes back as None."""
-    if not isinstance(value, dict):
+    """Turn JSON back into a constructor argument; what was lost comes back as None.
+
+    Only what `to_json` writes is read: the argument becomes the same JSON again.
+    """
+    if not isinstance(value, dict | list):
         return value
     try:
-        match value:
-            case {"number": str() as number}:
-                return float(number)
-            case {"list": list() as items}:
-                return [from_json(item) for item in items]
-            case {"pairs": list() as pairs}:
-                return {from_json(key): from_json(item) for key, item in pairs}
-            case {"sampler": str() as name, "arguments": dict() as arguments}:
-                return CLASSES[name](**{key: from_json(item) for key, item in arguments.items()})
-            case {"loss": dict() as loss}:
-                return get_loss(loss["name"], **loss["parameters"])
-            case {"lost": str()}:
-                return None
-    except (TypeError, ValueError, KeyError) as error:
+        argument = _argument_of(value)
+    except (TypeError, ValueError, KeyError, ArithmeticError, AttributeError) as error:
         raise ModelFormatError("parameters", str(error)) from error
-    raise ModelFormatError("parameters", f"{value!r} is not a value that a model file can hold")
+    if not is_same(to_json(argument), without_lost(value)):
+        raise ModelFormatError("parameters", f"{value!r} is not a value that a model file can hold")
+    return argument
+
+
+def is_same(value: Any, other: Any) -> bool:
+    """Whether two values are the same text in JSON, where 1, 1.0 and true differ."""
+    return json.dumps(value, sort_keys=True) == json.dumps(other, sort_keys=True)
+
+
+def without_lost(value: Any) -> Any:
+    """Return JSON of an argument with None for what was lost."""
+    match value:
+        case {"lost": str(), **others} if not others:
+            return None
+        case dict():
+            return {key: without_lost(item) for key, item in value.items()}
+        case list():
+            return [without_lost(item) for item in value]
+    return value
+
+
+def _argument_of(value: Any) -> Any:
+    match value:
+        case {"number": str() as number}:
+            return float(number)
+        case {"list": list() as items}:
+            return [from_json(item) for item in items]
+        case {"pairs": list() as pairs}:
+            return {from_json(key): from_json(item) for key, item in pairs}
+        case {"sampler": str() as name, "arguments": dict() as arguments}:
+            return CLASSES[name](**{key: from_json(item) for key, item in arguments.items()})
+        case {"loss": dict() as loss}:
+            return get_loss(loss["name"], **loss["parameters"])
+    return None
 
 
 def score_from_json(value: Any) -> Any:
     """Turn JSON back into a score, a number."""
     score = from_json(value)
-    if not isinstance(score, int | float):
+    if not isinstance(score, int | float) or isinstance(score, bool):
         raise ModelFormatError("evals_result", f"{value!r} is not a score")
     return score
 
@@ -89,12 +116,26 @@ def each_score(turn: Callable[[Any], Any], result: Mapping[str, Mapping[str, Any
     }
 
 
+def check_padding(labels: list[Any]) -> None:
+    """Reject text labels that NumPy would need much memory for: all are as long as the longest.
+
+    A file of 2 MB would ask for 400 GB.
+    """
+    longest = max((len(label) for label in labels if isinstance(label, str)), default=0)
+    if 4 * longest * len(labels) > MOST_LABEL_BYTES:
+        raise ModelFormatError(
+            "classes", f"{len(labels)} labels of up to {longest} characters take too much memory"
+        )
+
+
 def labels_to_json(classes: NDArray[Any]) -> dict[str, Any] | None:
     """Return the labels of classes as JSON, None without classes, or raise TypeError."""
     if not len(classes):
         return None
     kind = "str" if classes.dtype.kind == "U" else classes.dtype.name
     labels = classes.tolist()
+    if kind == "str":
+        check_padding(labels)
     if kind not in LABEL_TYPES or not all(isinstance(label, str | int | float) for label in labels):
         raise TypeError(f"class labels of type {classes.dtype} cannot be stored in a model file")
     return {"dtype": kind, "labels": labels}
@@ -105,6 +146,8 @@ def labels_from_json(stored: Mapping[str, Any] | None) -> NDArray[Any]:
     if stored is None:
         return np.empty(0)
     labels = stored["labels"]
+    if stored["dtype"] == "str":
+        check_padding(labels)
     try:
         classes: NDArray[Any] = np.empty(len(labels), dtype=object)
         classes[:] = labels

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sglb.archive.blobs import Arrays, Bytes, pack, positive_numbers, require, unpack
+from sglb.archive.blobs import Bytes, pack, positive_numbers, require, unpack
+from sglb.archive.container import Arrays
 from sglb.model import Model, Record
 from sglb.posterior import (
     AnyPosterior,
@@ -32,10 +33,14 @@ def pack_draws(drawn: AnyPosterior, model: Model, dumps: Callable[[Model], bytes
         if drawn.between_chains is not None:
             document["between_chains"] = drawn.between_chains
         return pack(document, {"values": draws.values, "stages": draws.stages})
-    recipe = with_sampler(model.recipe, drawn.sampler, drawn.plan)
-    chains = Model(recipe, drawn.traces, None, Record(), (Record(),) * len(drawn.traces))
-    content = np.frombuffer(dumps(chains), dtype=np.uint8)
+    content = np.frombuffer(dumps(_chain_model(model, drawn)), dtype=np.uint8)
     return pack(document, {"chains": content, "watched": drawn.watched})
+
+
+def _chain_model(model: Model, drawn: LongChains) -> Model:
+    """Return long chains as the model in which they are stored."""
+    recipe = with_sampler(model.recipe, drawn.sampler, drawn.plan)
+    return Model(recipe, drawn.traces, None, Record(), (Record(),) * len(drawn.traces))
 
 
 def unpack_draws(
@@ -43,14 +48,21 @@ def unpack_draws(
     data: Bytes,
     model: Model,
     n_leaves: NDArray[np.int64],
-    loads: Callable[[bytes], Model],
+    loads: Callable[[memoryview], Model],
+    is_file_of: Callable[[memoryview, Model], bool],
 ) -> AnyPosterior:
-    """Return draws of a model whose trees have `n_leaves` leaves; `loads` reads a model."""
+    """Return draws of a model whose trees have `n_leaves` leaves.
+
+    `loads` reads a model, `is_file_of` tells whether it would be written as certain bytes.
+    """
     document, arrays = unpack(name, data)
     plan = _plan_of(name, document.pop("plan", None))
     if plan.kind == "paper":
         require(name, not document, "its fields are others")
-        return _long_chains(name, plan, arrays, model, loads)
+        chains = _long_chains(name, plan, arrays, model, loads)
+        same = is_file_of(arrays["chains"].data, _chain_model(model, chains))
+        require(f"{name}.chains", same, "their recipe is not that of the model")
+        return chains
     mirror, n_outputs = document.pop("mirror", None), len(model.recipe.offset)
     between = document.pop("between_chains", None)
     require(name, not document, "its fields are others")
@@ -81,16 +93,18 @@ def _leaf_draws(
 ) -> LeafDraws:
     require(name, set(arrays) == {"values", "stages"}, "its arrays are others")
     values, stages, mirror = arrays["values"], arrays["stages"], plan.kind == "laplace"
+    even = plan.n_draws >= 2 and plan.n_draws % 2 == 0
+    require(f"{name}.n_draws", even, f"{plan.n_draws} is not an even number of draws")
     n_values = plan.n_draws // 2 if mirror else plan.n_draws
     expected = int(n_leaves.sum()), n_outputs, n_values
     is_float = values.dtype == np.float32 and stages.dtype == np.float64
     require(f"{name}.values", is_float and values.shape == expected, "it has another shape")
-    watched = stages.ndim == 4 and stages.shape[:2] == (2, n_outputs)
+    watched = stages.ndim == 4 and stages.shape[:2] == (2, n_outputs) and stages.shape[2] > 0
     whole = watched and stages.shape[3] == plan.n_draws
     require(f"{name}.stages", whole, "it has another shape")
     is_finite = bool(np.isfinite(values).all() and np.isfinite(stages).all())
     require(f"{name}.values", is_finite, "a value is not finite")
-    return LeafDraws(n_leaves, values, mirror, stages, plan.n_steps)
+    return LeafDraws(n_leaves, np.array(values), mirror, np.array(stages), plan.n_steps)
 
 
 def _long_chains(
@@ -98,12 +112,12 @@ def _long_chains(
     plan: PosteriorPlan,
     arrays: Arrays,
     model: Model,
-    loads: Callable[[bytes], Model],
+    loads: Callable[[memoryview], Model],
 ) -> LongChains:
     require(name, set(arrays) == {"chains", "watched"}, "its arrays are others")
     content, watched = arrays["chains"], arrays["watched"]
     require(f"{name}.chains", content.dtype == np.uint8 and content.ndim == 1, "it is not bytes")
-    chains = loads(content.tobytes())
+    chains = loads(content.data)
     traces, sampler = chains.traces, chains.recipe.settings.sampler
     n_features, n_outputs = model.recipe.bins.n_features, len(model.recipe.offset)
     fits = chains.recipe.bins.n_features == n_features and len(chains.recipe.offset) == n_outputs
@@ -121,4 +135,4 @@ def _long_chains(
     whole = is_float and (watched.shape[0], watched.shape[2]) == (len(traces), n_outputs)
     require(f"{name}.watched", whole, "it has another shape")
     require(f"{name}.watched", bool(np.isfinite(watched).all()), "a value is not finite")
-    return LongChains(traces, sampler, plan, watched)
+    return LongChains(traces, sampler, plan, np.array(watched))

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sglb.archive.arguments import to_json
-from sglb.archive.blobs import Arrays, Bytes, pack, positive_numbers, require, unpack
+from sglb.archive.blobs import Bytes, pack, positive_numbers, require, unpack
+from sglb.archive.container import Arrays
 from sglb.archive.draws import pack_draws, unpack_draws
 from sglb.model import Model
 from sglb.outcomes import PARAMETERS, OutcomeModel
@@ -37,7 +38,8 @@ def unpack_parts(
     parts: Mapping[str, Bytes],
     model: Model,
     depths: NDArray[np.int32],
-    loads: Callable[[bytes], Model],
+    loads: Callable[[memoryview], Model],
+    is_file_of: Callable[[memoryview, Model], bool],
 ) -> dict[str, Any]:
     """Return the parts of a model whose trees have these depths, by the names of its fields."""
     known: dict[str, Any] = {}
@@ -48,7 +50,7 @@ def unpack_parts(
     n_leaves = np.left_shift(1, depths, dtype=np.int64)
     for name in ("posterior", "draws"):
         if name in parts:
-            known[name] = unpack_draws(name, parts[name], model, n_leaves, loads)
+            known[name] = unpack_draws(name, parts[name], model, n_leaves, loads, is_file_of)
     is_short = isinstance(known.get("posterior"), ChainPosterior | None)
     require("posterior.kind", is_short, "fit does not draw states of long chains")
     return known
@@ -61,7 +63,9 @@ def _pack_outcomes(outcomes: OutcomeModel, dumps: Callable[[Model], bytes]) -> B
     return pack(document, {"scale": np.frombuffer(scale, dtype=np.uint8)})
 
 
-def _unpack_outcomes(data: Bytes, n_features: int, loads: Callable[[bytes], Model]) -> OutcomeModel:
+def _unpack_outcomes(
+    data: Bytes, n_features: int, loads: Callable[[memoryview], Model]
+) -> OutcomeModel:
     name = "outcomes"
     document, arrays = unpack(name, data)
     require(name, set(document) == {"law", "parameters", "unit"}, "its fields are others")
@@ -69,15 +73,18 @@ def _unpack_outcomes(data: Bytes, n_features: int, loads: Callable[[bytes], Mode
     require("outcomes.law", isinstance(law, str) and law in PARAMETERS, f"{law!r} is not a law")
     parameters = positive_numbers(name, document["parameters"], set(PARAMETERS[law]))
     unit = positive_numbers(name, {"unit": document["unit"]}, {"unit"})["unit"]
-    require(name, math.isfinite(unit), "its unit is not finite")
+    # Of a scale infinite degrees of freedom are allowed, and nothing else that is infinite.
+    finite = [unit, *(value for key, value in parameters.items() if key != "df")]
+    require(name, math.isfinite(math.prod(finite)), "its numbers are too large")
     is_bytes = set(arrays) == {"scale"} and arrays["scale"].dtype == np.uint8
     require("outcomes.scale", is_bytes and arrays["scale"].ndim == 1, "it is not bytes")
-    content = arrays["scale"].tobytes()
+    content = arrays["scale"]
     has_scale = law == "student"
-    require("outcomes.scale", bool(content) == has_scale, f"it does not go with the law {law!r}")
+    goes = (len(content) > 0) == has_scale
+    require("outcomes.scale", goes, f"it does not go with the law {law!r}")
     if not has_scale:
         return OutcomeModel(law, parameters, None, unit)
-    scale = loads(content)
+    scale = loads(content.data)
     fits = scale.recipe.bins.n_features == n_features and len(scale.recipe.offset) == 1
     is_plain = scale.outcomes is None and scale.posterior is None
     require("outcomes.scale", fits and is_plain, "it is not a chain of log scales of this model")

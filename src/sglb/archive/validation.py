@@ -3,24 +3,25 @@
 Every failure is a `ModelFormatError` with the field.
 """
 
+import contextlib
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sglb.archive.arguments import LABEL_TYPES
+from sglb.archive.container import Arrays
 from sglb.categories import Encoding, storage
 from sglb.errors import ModelFormatError
 from sglb.losses import Loss
+from sglb.trace import Trace
 
 FORMAT_VERSION = 2
-NOISE_VERSION = 1  # how (seed, step, role, output, index) becomes a normal
 MOST_DEPTH = 16
 MOST_PARTS = 16  # of a state
 DIGEST_BYTES = 32
-MOST_NESTING = 50  # a parameter is a list or a dict of numbers and labels at most
 
 # Shapes: F features, B borders, T trees, D depth, L = 2^D leaves, K outputs, P parts of the state,
 # H the digest's bytes.
@@ -49,8 +50,6 @@ KIND_OF_TASK = {
     "multiclass": "classifier",
     "ranking": "ranker",
 }
-
-Arrays = dict[str, NDArray[Any]]
 
 
 def _is_number(value: Any) -> bool:
@@ -106,7 +105,7 @@ def _is_scores(value: Any) -> bool:
 
 FIELDS: Mapping[str, Callable[[Any], bool]] = {
     "format": lambda v: v == "sglb",
-    "version": lambda v: v == FORMAT_VERSION,
+    "version": lambda v: _is_count(v) and v == FORMAT_VERSION,
     "noise_version": _is_count,  # prediction draws no noise
     "kind": lambda v: v in ("classifier", "regressor", "ranker"),
     "loss": _is_loss,
@@ -142,25 +141,23 @@ CHAIN_FIELDS: Mapping[str, Callable[[Any], bool]] = {
 }
 
 
-def check_nesting(document: Any) -> None:
-    """Reject a document that is nested too deeply for recursive code."""
-    level, depth = [document], 0
-    while level:
-        depth += 1
-        if depth > MOST_NESTING:
-            raise ModelFormatError("header", f"the document is nested deeper than {MOST_NESTING}")
-        parts = [list(node.values()) if isinstance(node, dict) else node for node in level]
-        level = [item for part in parts if isinstance(part, list) for item in part]
+def check_version(document: Mapping[str, Any]) -> None:
+    """Reject a file of another version of the format, with the version that reads it."""
+    version = document.get("version")
+    if not _is_count(version) or version == FORMAT_VERSION:
+        return
+    advice = "an older version of sglb wrote it, train the model again"
+    if version > FORMAT_VERSION:
+        advice = f"install a newer version of sglb, that reads format {version}"
+    raise ModelFormatError(
+        "version",
+        f"the file has format {version}, this version of sglb reads format {FORMAT_VERSION}:"
+        f" {advice}",
+    )
 
 
 def check_document(document: Mapping[str, Any]) -> None:
     """Check that every field is there and is what it must be."""
-    version = document.get("version")
-    if _is_count(version) and version != FORMAT_VERSION:
-        raise ModelFormatError(
-            "version",
-            f"this version of sglb reads format {FORMAT_VERSION}, the file has format {version}",
-        )
     fields = {n: value for n, value in document.items() if n not in ("chains", "exchange")}
     _check_fields(fields, FIELDS)
 
@@ -201,7 +198,7 @@ def _check_exchange(document: Mapping[str, Any], n_trees: int) -> list[int]:
     if "chains" in document or not isinstance(rates, list) or not rates:
         raise ModelFormatError("exchange", "it must be a list of rates, of a single model")
     for rate in rates:
-        is_rate = _is_number(rate) and 0.0 <= rate <= 1.0
+        is_rate = isinstance(rate, float) and 0.0 <= rate <= 1.0
         if not is_rate and rate != {"number": "nan"}:
             raise ModelFormatError("exchange", f"{rate!r} is not a rate")
     length, rest = divmod(n_trees, len(rates) + 1)
@@ -269,6 +266,29 @@ def check_trees(arrays: Arrays, sizes: Mapping[str, int]) -> None:
             raise ModelFormatError(
                 field, f"the value at index {np.argwhere(~holds)[0].tolist()} is not valid"
             )
+
+
+def check_bounds(traces: Sequence[Trace]) -> None:
+    """Check that raw scores are finite whatever the leaves of a row, and so is the sum of gains."""
+    total = np.float64(0.0)
+    for trace in traces:
+        values = trace.values.reshape(len(trace), -1)
+        largest = np.maximum(values.max(axis=1, initial=0.0), -values.min(axis=1, initial=0.0))
+        with _no_overflow("values"):
+            # A state of one part shrinks: in none has a tree more weight than when it was added.
+            weights = np.abs(trace.b if trace.size == 1 else trace.weights()).max(axis=1)
+            total += np.abs(trace.offset).max() + (weights * largest).sum()
+        if not math.isfinite(trace.feature_gains().sum()):
+            raise ModelFormatError("gains", "their sum is not finite")
+
+
+@contextlib.contextmanager
+def _no_overflow(field: str) -> Iterator[None]:
+    try:
+        with np.errstate(over="raise", invalid="raise"):
+            yield
+    except FloatingPointError as error:
+        raise ModelFormatError(field, f"sums of them are not finite: {error}") from error
 
 
 def check_agreement(

@@ -74,7 +74,7 @@ def _table_arrays(tables: tuple[LevelTable, ...]) -> Arrays:
 def unpack(document: Any, arrays: Mapping[str, NDArray[Any]], n_features: int) -> Encoding:
     """Return the encoding that `pack` was called with, or raise `ModelFormatError`."""
     if document is None:
-        _require(all(arrays[name].size == 0 for name in ARRAYS), "has arrays but no columns")
+        _require(all(not any(arrays[name].shape) for name in ARRAYS), "has arrays but no columns")
         return Encoding.numeric(n_features)
     _check_document(document)
     vocabularies = _vocabularies(document["columns"], arrays)
@@ -170,7 +170,8 @@ def _tables(
     _require(np.isfinite(arrays["table_statistics"]).all(), "not finite", "table_statistics")
     valid_counts = np.isfinite(arrays["table_counts"]) & (arrays["table_counts"] >= 0.0)
     _require(valid_counts.all(), "not finite or negative", "table_counts")
-    _require(not rows or len(arrays["table_statistics"]) > 0, "no targets", "table_statistics")
+    n_targets = len(arrays["table_statistics"])
+    _require(bool(rows) == bool(n_targets), "no targets or no tables", "table_statistics")
     tables = []
     for row in rows:
         members, single = tuple(row["members"]), len(row["members"]) == 1

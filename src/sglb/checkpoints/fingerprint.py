@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from sglb.archive import dumps
 from sglb.archive.arguments import from_json, to_json
-from sglb.archive.validation import NOISE_VERSION
 from sglb.callbacks import EvaluationSet
 from sglb.categories import storage
 from sglb.leaves import LeafRule
 from sglb.metrics import Metric
 from sglb.model import Model
+from sglb.noise import NOISE_VERSION
 from sglb.recipe import Kind, Recipe
 from sglb.target import Target
 from sglb.training_set import TrainingSet

@@ -10,6 +10,8 @@ from sglb.estimators.posterior import Posterior
 from sglb.estimators.ranker import SGLBRanker
 from sglb.estimators.regressor import SGLBRegressor
 from sglb.estimators.sources import ChainSource
+from sglb.model import Model
+from sglb.posterior import AnyPosterior
 from sglb.recipe import Kind
 from sglb.settings import check_parameters
 
@@ -21,16 +23,27 @@ __all__ = [
     "sklearn_expected_failed_checks",
 ]
 
-KINDS: dict[Kind, type[SGLBClassifier] | type[SGLBRegressor] | type[SGLBRanker]] = {
+Estimator = SGLBClassifier | SGLBRegressor | SGLBRanker
+
+KINDS: dict[Kind, type[Estimator]] = {
     "classifier": SGLBClassifier,
     "regressor": SGLBRegressor,
     "ranker": SGLBRanker,
 }
 
 
-def load(path: str | Path) -> SGLBClassifier | SGLBRegressor | SGLBRanker | Posterior:
-    """Read what `save` has written: a fitted estimator, or a posterior with its estimator."""
-    model, draws = archive.read(path)
+def load(path: str | Path, *, sha256: str | None = None) -> Estimator | Posterior:
+    """Read what `save` has written: a fitted estimator, or a posterior with its estimator.
+
+    A file is data: no code in it is ever run, and whatever is damaged, forged or of a newer format
+    raises `ModelFormatError`. With `sha256`, the digits that `sha256sum model.sglb` prints, only
+    that very file is read.
+    """
+    return estimator_of(*archive.read(path, sha256))
+
+
+def estimator_of(model: Model, draws: AnyPosterior | None) -> Estimator | Posterior:
+    """Return the fitted estimator of a stored model, or the posterior of stored draws."""
     kind = KINDS[model.recipe.kind]
     unknown = set(model.recipe.parameters) - set(kind().get_params(deep=False))
     if unknown:

@@ -83,7 +83,7 @@ class Training:
         ]
         histories = [scoring.history(share) for _ in chains]
         rounds = scoring.early_stopping_rounds
-        callbacks_by_chain = [self._own_callbacks(history, rounds) for history in histories]
+        callbacks_by_chain = [self._built_in_callbacks(history, rounds) for history in histories]
         if callbacks:
             callbacks_by_chain[0].append(Parameters(self._resolved(chains[0])))
         traces = self._boost(chains, n_steps, callbacks_by_chain, callbacks, at_once)
@@ -131,7 +131,7 @@ class Training:
             say(f"{n_steps:,} trees are best")
         return n_steps, validation
 
-    def _own_callbacks(self, history: History, rounds: int | None) -> list[Callback]:
+    def _built_in_callbacks(self, history: History, rounds: int | None) -> list[Callback]:
         """Return the callbacks of a single chain."""
         # The order matters: scores are there before anything looks at them.
         watching: list[Callback] = [history] if history.sets else []

@@ -121,7 +121,7 @@ def draw_for_trees(
     driver = PosteriorDriver(energy, partitions, seed=plan.seed, n_threads=n_threads)
     if plan.prior_variance is None:
         plan = replace(plan, prior_variance=_automatic_variance(loss, driver, raw, plan, order))
-    draws = _draw(driver, plan, _some_rows(energy.n_rows, WATCHED_ROWS, order))
+    draws = _draw(driver, plan, _spaced_rows(energy.n_rows, WATCHED_ROWS, order))
     return ChainPosterior(draws, replace(plan, n_steps=draws.n_steps))
 
 
@@ -136,7 +136,7 @@ def _variance_between(
     """Return the variance of the raw scores of watched rows over chains, None of one chain."""
     if len(traces) == 1:
         return None
-    rows = np.ascontiguousarray(columns[:, _some_rows(columns.shape[1], WATCHED_ROWS, None)])
+    rows = np.ascontiguousarray(columns[:, _spaced_rows(columns.shape[1], WATCHED_ROWS, None)])
     raws = np.array([trace.replay(rows, n_threads)[0] for trace in traces])
     return float(raws.var(axis=0, ddof=1).mean())
 
@@ -151,7 +151,7 @@ def _draw(driver: PosteriorDriver, plan: PosteriorPlan, watched: NDArray[np.intp
     )
 
 
-def _some_rows(n_rows: int, n: int, order: NDArray[np.uint32] | None) -> NDArray[np.intp]:
+def _spaced_rows(n_rows: int, n: int, order: NDArray[np.uint32] | None) -> NDArray[np.intp]:
     """Return up to n rows: the last ones of an order or, without one, evenly spaced."""
     if order is not None:
         return np.sort(order[-n:]).astype(np.intp)
@@ -171,7 +171,7 @@ def _automatic_variance(
         return FULL_VARIANCE
     if loss.task == "regression":
         return LAPLACE_VARIANCE
-    rows = _some_rows(energy.n_rows, TRIAL_ROWS, order)
+    rows = _spaced_rows(energy.n_rows, TRIAL_ROWS, order)
     trial = replace(plan, n_draws=TRIAL_DRAWS, n_steps=TRIAL_STEPS)
 
     def draw(variance: float) -> Floats:

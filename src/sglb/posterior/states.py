@@ -24,10 +24,10 @@ def drawn_states(trace: Trace, temperature: float, n_states: int) -> NDArray[np.
     Of a chain that changes its temperature, states after steps at the stated one.
     """
     numbers = np.arange(len(trace) // 2 + 1, len(trace) + 1)
-    at_it = np.isclose(trace.temperatures[numbers - 1], temperature, rtol=1e-9, atol=0.0)
-    if at_it.all() or not at_it.any():
+    at_temperature = np.isclose(trace.temperatures[numbers - 1], temperature, rtol=1e-9, atol=0.0)
+    if at_temperature.all() or not at_temperature.any():
         return virtual_states(len(trace), n_states)
-    drawn = numbers[at_it]
+    drawn = numbers[at_temperature]
     return np.unique(drawn[np.linspace(len(drawn) - 1, 0, n_states).round().astype(np.intp)])
 
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from sglb import SGLBClassifier, SGLBRegressor
+from sglb import SGLBClassifier, SGLBRanker, SGLBRegressor
+from sglb.losses import StochasticRank
 from sglb.samplers import Move
 from sglb.transition import Transition
 
@@ -61,6 +62,12 @@ MODELS = {
     ).fit(numbers()[:60], target()[:60] > 1, eval_set=(numbers()[60:], target()[60:] > 1)),
     "momentum": lambda: SGLBRegressor(**SMALL, sampler=HeavyBall(), leaf_method="gradient").fit(
         numbers(), target()
+    ),
+    "ranker": lambda: SGLBRanker(
+        **SMALL, loss=StochasticRank("ndcg", 5, sigma="geometric(3, 1)")
+    ).fit(numbers(), np.clip(target().round(), 0, 4), group=np.arange(80) % 9),
+    "costs": lambda: SGLBClassifier(**SMALL, loss="cost").fit(
+        numbers(), target() > 1, costs=[[0, 1], [5, 0]]
     ),
 }
 

@@ -101,7 +101,7 @@ class Rows:
         return costs[:, 0] - costs[:, 1]
 
     @property
-    def one_query(self):
+    def single_query(self):
         return np.zeros(len(self.y))
 
 
@@ -125,9 +125,9 @@ def ranker(loss, fit, validation, metric):
     return model.fit(
         fit.X,
         fit.y,
-        group=fit.one_query,
+        group=fit.single_query,
         eval_set=[(validation.X, validation.y)],
-        eval_group=[validation.one_query],
+        eval_group=[validation.single_query],
         eval_metric=metric,
     )
 

@@ -47,7 +47,7 @@ def yandex_relevance() -> Target:
     return Target.of(np.asarray(table["target"])[train], groups=np.asarray(table["group"])[train])
 
 
-def one_query(n_rows: int) -> Target:
+def single_query(n_rows: int) -> Target:
     """Return a single query of so many documents with grades 0 to 4."""
     grades = np.random.default_rng(0).integers(0, 5, n_rows)
     return Target.of(grades, groups=np.zeros(n_rows, dtype=np.int64))
@@ -85,7 +85,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--rows", type=int, help="documents of a single query")
     parser.add_argument("--repeats", type=int, default=50)
     options = parser.parse_args(arguments)
-    target = yandex_relevance() if options.rows is None else one_query(options.rows)
+    target = yandex_relevance() if options.rows is None else single_query(options.rows)
     print(f"{len(target):,} rows, {target.queries.n_queries:,} queries; milliseconds, one thread\n")
     print("| loss | fastest | median |\n|---|--:|--:|")
     for name, times in milliseconds(target, options.repeats).items():

@@ -12,6 +12,7 @@ import numpy as np
 
 from sglb import SGLBClassifier, SGLBRanker, SGLBRegressor
 from sglb.estimators.posterior import Posterior
+from sglb.losses import StochasticRank
 from sglb.samplers import Move
 from sglb.transition import Transition
 
@@ -82,6 +83,12 @@ MODELS = {
     "posterior": lambda: drawn(table(), categorical_features=[2, 3], n_chains=2),
     "full_posterior": lambda: drawn(numbers()[:24], kind="full", n_steps=20),
     "long_chains": lambda: drawn(numbers()[:24], kind="paper", n_steps=20, temperature=1),
+    "scheduled_ranker": lambda: SGLBRanker(
+        **SMALL, loss=StochasticRank("ndcg", 5, sigma="geometric(3, 1)")
+    ).fit(numbers(), np.clip(target().round(), 0, 4), group=np.arange(80) % 9),
+    "costs": lambda: SGLBClassifier(**SMALL, loss="cost").fit(
+        numbers(), target() > 1, costs=[[0, 1], [5, 0]]
+    ),
 }
 
 

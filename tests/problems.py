@@ -9,6 +9,7 @@ from sglb.bins import Bins
 from sglb.boosting import boost
 from sglb.chain import Chain
 from sglb.losses import Squared
+from sglb.posterior import PosteriorDriver
 from sglb.samplers import Move
 from sglb.shard import Shard
 from sglb.structure import Structure
@@ -183,3 +184,8 @@ def core_predictor(thresholds, n_thresholds, trees, ends, factors, offset):
     return _core.Predictor(
         thresholds, n_thresholds, core_trees(*trees), weights, ends, factors, offset
     )
+
+
+def draw_posterior(energy, partitions, plan, n_draws, *, mirror=False, seed=0):
+    """Draw from one posterior."""
+    return PosteriorDriver(energy, partitions, seed=seed).draw(plan, n_draws, mirror=mirror)

@@ -62,6 +62,13 @@ def test_forging_without_a_change_is_accepted():
     archive.loads(forge(MODELS["softmax"]))
 
 
+def test_a_model_that_was_trained_with_another_noise_predicts_the_same(tmp_path):
+    data = forge(MODELS["softmax"], lambda document: document.update(noise_version=99))
+    (tmp_path / "model.sglb").write_bytes(data)
+    again = load(tmp_path / "model.sglb").predict_proba(X)
+    np.testing.assert_array_equal(again, MODELS["softmax"].predict_proba(X))
+
+
 @pytest.mark.parametrize(
     ("field", "value"),
     [

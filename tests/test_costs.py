@@ -3,6 +3,7 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn
 from hypothesis import given, settings
@@ -24,7 +25,7 @@ MATRIX = np.array([[0.0, 1.0, 4.0], [2.0, 0.0, 1.0], [9.0, 3.0, -1.0]])
 def with_costs(y, costs, weight=None):
     n_classes = np.shape(costs)[-1]
     target = Target.of(y, weight, classes=np.arange(n_classes))
-    return target.with_costs(read_costs(costs, len(target), n_classes))
+    return target.with_costs(read_costs(costs, len(target), target.classes))
 
 
 # --- costs ---
@@ -43,6 +44,7 @@ def test_the_costs_of_acting_by_hand():
         (1.0, [1.0, np.inf], "benefit must be finite"),
         ("x", 1.0, "cost must be numbers"),
         (np.ones((2, 2)), 1.0, "numbers or vectors"),
+        ([1.0, 2.0], [1.0], r"of the same length, not of shapes \(2,\) and \(1,\)"),
     ],
 )
 def test_costs_of_acting_that_are_no_numbers_are_rejected(cost, benefit, message):
@@ -65,7 +67,22 @@ def test_costs_of_acting_that_are_no_numbers_are_rejected(cost, benefit, message
 )
 def test_costs_of_another_shape_or_not_finite_are_rejected(costs, message):
     with pytest.raises(ValueError, match=message):
-        read_costs(costs, 5, 3)
+        read_costs(costs, 5, range(3))
+
+
+def test_a_frame_of_costs_in_another_order_than_the_classes_is_rejected():
+    classes = np.array(["bad", "good"])
+    frame = pd.DataFrame([[0.0, 5.0], [1.0, 0.0]], index=["good", "bad"], columns=["good", "bad"])
+    with pytest.raises(ValueError, match=r"the index of costs is \['good', 'bad'\]; put rows and"):
+        read_costs(frame, 3, classes)
+    assert read_costs(frame.loc[classes, classes], 3, classes)[0].tolist() == [[0, 1], [5, 0]]
+    other_names = frame.set_axis(["leave", "act"], axis="columns").set_axis([7, 8], axis="index")
+    assert read_costs(other_names, 3, classes)[0].tolist() == [[0, 5], [1, 0]]
+    X, y = np.arange(40.0)[:, None], np.repeat(["good", "bad"], 20)
+    model = SGLBClassifier(n_estimators=3, random_state=0).fit(X, y)
+    for decide in (model.decide, lambda X, costs: expected_cost(y, y, costs)):
+        with pytest.raises(ValueError, match="in the order of the classes"):
+            decide(X, frame)
 
 
 def test_costs_follow_their_rows_and_a_matrix_needs_no_memory():
@@ -74,7 +91,7 @@ def test_costs_follow_their_rows_and_a_matrix_needs_no_memory():
     assert take_costs(by_row, rows).tolist() == by_row[rows].tolist()
     assert take_costs(by_row, slice(2, 4)).tolist() == by_row[2:4].tolist()
     assert copy_costs(by_row, 2).tolist() == np.concatenate([by_row, by_row]).tolist()
-    matrix = read_costs([[0, 1], [5, 0]], 6, 2)
+    matrix = read_costs([[0, 1], [5, 0]], 6, range(2))
     mask = np.array([True, False, True, False, False, False])
     for costs, n_rows in (
         (take_costs(matrix, rows), 3),
@@ -344,7 +361,7 @@ def test_the_cheapest_decision_is_that_of_an_enumeration(seed, n_classes):
 
 
 def test_of_equally_cheap_decisions_the_first_is_made():
-    costs = read_costs([[0, 1], [1, 0]], 3, 2)
+    costs = read_costs([[0, 1], [1, 0]], 3, range(2))
     probability = np.array([[0.5, 0.5], [0.4, 0.6], [0.6, 0.4]])
     assert sglb.costs.cheapest(costs, probability).tolist() == [0, 1, 0]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import reference_posterior as reference
-from problems import make_trace
+from problems import draw_posterior, make_trace
 from sglb.errors import ChainDiverged
 from sglb.losses import Logistic, Poisson, Softmax, Squared
 from sglb.posterior import (
@@ -18,7 +18,6 @@ from sglb.posterior import (
     QuadraticEnergy,
     StoredPartitions,
     TreePartitions,
-    draw_posterior,
 )
 from sglb.target import Target
 

@@ -27,6 +27,7 @@ from sglb.training_set import TrainingSet
         pd.Series(["b", "a", "b", "b", "a"], dtype="category"),
         pl.Series(["b", "a", "b", "b", "a"]),
         np.array([[7], [3], [7], [7], [3]]),
+        [("b", 1), ("a", 2), ("b", 1), ("b", 1), ("a", 2)],
     ],
     ids=lambda ids: str(getattr(ids, "dtype", type(ids[0]).__name__)),
 )
@@ -40,6 +41,7 @@ def test_ids_that_cannot_be_compared_are_numbered_by_their_first_row():
 
 def test_sizes_are_taken_for_sizes_if_they_are_not_one_for_each_row():
     assert read_groups([2, 1, 3], 6).tolist() == [0, 0, 1, 2, 2, 2]
+    assert read_groups([2.0, 1.0, 3.0], 6).tolist() == [0, 0, 1, 2, 2, 2]  # as text files are read
     assert read_groups([2, 1, 3], 3).tolist() == [1, 0, 2]  # ids
 
 

@@ -7,7 +7,7 @@ derivatives of a row, and B_s the covariance of independent leaf values of varia
     S'    = E[A_s S A_s'] + Cov(A_s mean + eps P_s r) + 2 eps T E[B_s],    S_0 = T E[B_s] / gamma
 
 where H f - r is the gradient at f: r = 0 for an expansion at a centre, H = I and r = y for the
-squared loss. Every test runs the driver itself, `draw_posterior`. Draws of a batch share their
+squared loss. Every test runs the driver itself, `PosteriorDriver`. Draws of a batch share their
 partitions, so that batches, not draws, are the independent samples: moments are averaged over a
 batch. Each assertion has the false alarm rate of `law.py`, 1e-6.
 """
@@ -28,6 +28,7 @@ from law import (
     stationary_mean,
     z_of_mean,
 )
+from problems import draw_posterior
 from sglb.losses import Logistic, Softmax, Squared
 from sglb.posterior import (
     DrawPlan,
@@ -35,7 +36,6 @@ from sglb.posterior import (
     LossEnergy,
     QuadraticEnergy,
     StoredPartitions,
-    draw_posterior,
 )
 from sglb.posterior.frozen import BATCH
 from sglb.target import Target

@@ -81,7 +81,8 @@ def test_missing_ids_are_rejected_everywhere_with_their_row(ids, model):
     [
         ([600, 601], "group has 2 values, and their sum is 1201; X has 1200 rows"),
         ([1201, -1], "group has 2 values; X has 1200 rows"),
-        ([600.0, 600.0], "group has 2 values; X has 1200 rows"),
+        ([600.0, 600.5], "group has 2 values; X has 1200 rows"),
+        ([np.inf, 1.0], "group has 2 values; X has 1200 rows"),
         ([], "group has 0 values"),
         (np.column_stack([GROUP, GROUP]), r"must be a vector, not an array of shape \(1200, 2\)"),
     ],
@@ -102,7 +103,8 @@ def test_no_rows_and_one_row(model):
     assert [scores.shape for scores in model.staged_predict(X[:0])] == [(0,)] * 30
     with pytest.raises(ValueError, match="0 sample"):
         SGLBRanker(**FAST).fit(X[:0], Y[:0], GROUP[:0])
-    alone = SGLBRanker(**FAST).fit(X[:1], Y[:1], GROUP[:1])
+    with pytest.warns(UserWarning, match="nothing to learn"):
+        alone = SGLBRanker(**FAST).fit(X[:1], Y[:1], GROUP[:1])
     assert (alone.predict(X_TEST) == 0.0).all()
 
 
@@ -119,9 +121,11 @@ def test_nothing_is_learned_where_there_is_nothing_to_rank(loss):
     tree has a value. In xendcg equal relevances have random shares.
     """
     plain = {"sampler": "plain", "loss": loss}
-    alone = SGLBRanker(**FAST, **plain).fit(X, Y, np.arange(1200))
+    with pytest.warns(UserWarning, match="nothing to learn: no query of 1200 has rows of diff"):
+        alone = SGLBRanker(**FAST, **plain).fit(X, Y, np.arange(1200))
     assert (alone.predict(X_TEST) == 0.0).all()
-    equal = SGLBRanker(**FAST, **plain).fit(X, np.full(1200, 3.0), GROUP).predict(X_TEST)
+    with pytest.warns(UserWarning, match="nothing to learn: no query of 60 has rows of different"):
+        equal = SGLBRanker(**FAST, **plain).fit(X, np.full(1200, 3.0), GROUP).predict(X_TEST)
     assert np.abs(equal).max() < 0.5 if loss == "xendcg" else (equal == 0.0).all()
     # Queries without a relevant document have no score.
     assert np.isnan(SGLBRanker(**FAST).fit(X, Y, GROUP).score(X, 0.0 * Y, GROUP))

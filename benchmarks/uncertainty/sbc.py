@@ -30,9 +30,9 @@ from sglb.posterior import (
     LeafDraws,
     LeafPrior,
     LossEnergy,
+    PosteriorDriver,
     QuadraticEnergy,
     StoredPartitions,
-    draw_posterior,
 )
 from sglb.target import Target
 
@@ -122,7 +122,8 @@ def ranks(case, number):
         centre = posterior_mean(prior, y, weight, T, shrink_rate)
     else:
         energy = LossEnergy(case.loss, target)
-    drawn = draw_posterior(energy, partitions, plan, N_DRAWS, mirror=case.laplace, seed=number)
+    driver = PosteriorDriver(energy, partitions, seed=number)
+    drawn = driver.draw(plan, N_DRAWS, mirror=case.laplace)
     # Of an expansion the draws are deviations from the mean, and so is the truth.
     f[0, :N_ROWS, 0] -= centre
     states = np.concatenate([f, drawn.predict(rows)], axis=2)  # the truth, then the draws

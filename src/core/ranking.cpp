@@ -98,17 +98,17 @@ SGLB_KERNEL void count_places(const double* __restrict score, int64_t n,
                               int64_t* __restrict place) {
     for (int64_t first = 0; first < n; first += lanes) {
         alignas(64) int64_t count[lanes] = {};
-        const double* __restrict own = score + first;
+        const double* __restrict block = score + first;
         const int64_t end = std::min(first + lanes, n);
         for (int64_t j = 0; j < first; ++j)
-            for (int64_t l = 0; l < lanes; ++l) count[l] += score[j] >= own[l] ? 1 : 0;
+            for (int64_t l = 0; l < lanes; ++l) count[l] += score[j] >= block[l] ? 1 : 0;
         for (int64_t j = first; j < end; ++j)
             for (int64_t l = 0; l < lanes; ++l) {
-                const bool ties = score[j] == own[l] && j < first + l;
-                count[l] += score[j] > own[l] || ties ? 1 : 0;
+                const bool ties = score[j] == block[l] && j < first + l;
+                count[l] += score[j] > block[l] || ties ? 1 : 0;
             }
         for (int64_t j = end; j < n; ++j)
-            for (int64_t l = 0; l < lanes; ++l) count[l] += score[j] > own[l] ? 1 : 0;
+            for (int64_t l = 0; l < lanes; ++l) count[l] += score[j] > block[l] ? 1 : 0;
         for (int64_t l = 0; l < lanes; ++l) place[first + l] = count[l];
     }
 }

@@ -72,9 +72,9 @@ void draw_scores(Documents& d, double sigma, double sign, int64_t n_boundaries) 
     double total = 0.0;
     for (int64_t i = 0; i < n; ++i) total += step * d.noise[i];
     for (int64_t i = 0; i < n; ++i) {
-        const double own = step * d.noise[i];
-        d.score[i] = d.shifted[i] + own;
-        d.middle[i] = d.shifted[i] + (total - own) / n_others;
+        const double noise = step * d.noise[i];
+        d.score[i] = d.shifted[i] + noise;
+        d.middle[i] = d.shifted[i] + (total - noise) / n_others;
         d.rank[i] = static_cast<double>(n);
     }
     rank_documents(d.score.data(), n, n_top, d.ranked.data());

@@ -30,9 +30,13 @@ def action_costs(cost: ArrayLike, benefit: ArrayLike) -> Floats:
         class 0         0           cost
         class 1         0         cost - benefit
     """
-    acting, gain = np.broadcast_arrays(_numbers(cost, "cost"), _numbers(benefit, "benefit"))
-    if acting.ndim > 1:
-        raise ValueError(f"cost and benefit must be numbers or vectors, not {acting.shape}")
+    acting, gain = _numbers(cost, "cost"), _numbers(benefit, "benefit")
+    if max(acting.ndim, gain.ndim) > 1 or (acting.ndim and gain.ndim and len(acting) != len(gain)):
+        raise ValueError(
+            "cost and benefit must be numbers or vectors of the same length, not of shapes"
+            f" {acting.shape} and {gain.shape}"
+        )
+    acting, gain = np.broadcast_arrays(acting, gain)
     costs = np.zeros((*acting.shape, 2, 2))
     costs[..., 0, 1] = acting
     costs[..., 1, 1] = acting - gain
@@ -49,8 +53,11 @@ def _numbers(values: ArrayLike, name: str) -> Floats:
     return numbers
 
 
-def read_costs(costs: Any, n_rows: int, n_classes: int, name: str = "costs") -> Floats:
+def read_costs(costs: Any, n_rows: int, classes: ArrayLike, name: str = "costs") -> Floats:
     """Return a matrix of costs, or one for each row, as an array (n_rows, n_classes, n_classes)."""
+    labels = np.asarray(classes).tolist()
+    n_classes = len(labels)
+    _check_order(costs, labels, name)
     try:
         numbers = np.asarray(costs, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -66,6 +73,19 @@ def read_costs(costs: Any, n_rows: int, n_classes: int, name: str = "costs") -> 
         where = np.argwhere(~np.isfinite(numbers))[0].tolist()
         raise ValueError(f"{name} must be finite; {name}{where} is {numbers[tuple(where)]}")
     return np.broadcast_to(numbers, (n_rows, *square))
+
+
+def _check_order(costs: Any, classes: list[Any], name: str) -> None:
+    """Reject a frame whose rows or columns are named by the classes in another order."""
+    for axis in ("index", "columns"):
+        names = getattr(costs, axis, ())
+        names = [] if callable(names) else list(names)
+        are_classes = len(names) == len(classes) and all(each in classes for each in names)
+        if are_classes and names != classes:
+            raise ValueError(
+                f"the {axis} of {name} is {names}; put rows and columns in the order of the"
+                f" classes, {classes}"
+            )
 
 
 def take_costs(costs: Floats, rows: RowSelection) -> Floats:

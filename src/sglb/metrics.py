@@ -355,8 +355,8 @@ def expected_cost(
     classes = np.unique(both)
     index = np.searchsorted(classes, both)
     if len(classes) != n_classes:
-        index = _numbered(both, n_classes)
-    known = read_costs(costs, len(truth), n_classes)
+        index, classes = _numbered(both, n_classes), np.arange(n_classes)
+    known = read_costs(costs, len(truth), classes)
     weight = read_weight(sample_weight, truth)
     of_decision = realised_costs(known, index[: len(truth)].astype(np.float64))
     paid = np.take_along_axis(of_decision, index[len(truth) :, None], axis=1)

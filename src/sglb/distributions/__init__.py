@@ -1,4 +1,4 @@
-"""Predictive distributions of rows. A new member is a class here and a line in DISTRIBUTIONS."""
+"""Predictive distributions of rows. A new member is a file here."""
 
 from sglb.distributions.base import Distribution
 from sglb.distributions.gamma import Gamma
@@ -8,17 +8,7 @@ from sglb.distributions.quantiles import Quantiles
 from sglb.distributions.student import StudentT
 from sglb.distributions.tweedie import Tweedie
 
-DISTRIBUTIONS: dict[str, type[Distribution]] = {
-    "gamma": Gamma,
-    "normal": Normal,
-    "poisson": Poisson,
-    "quantiles": Quantiles,
-    "student": StudentT,
-    "tweedie": Tweedie,
-}
-
 __all__ = [
-    "DISTRIBUTIONS",
     "Distribution",
     "Gamma",
     "Normal",

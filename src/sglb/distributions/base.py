@@ -33,7 +33,7 @@ class Parameter:
 class Distribution(ABC):
     """The law of the outcome y in each of `len(distribution)` rows.
 
-    name        also its key in DISTRIBUTIONS
+    name        what it is called
     discrete    whether y is a count: `logpdf` is then the log of a probability
     """
 

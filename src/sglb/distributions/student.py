@@ -79,8 +79,8 @@ class StudentT(Distribution):
         partial = df * np.exp(log_zero + 0.5 * (1.0 - df) * _log_kernel(z, df))
         spread = np.sqrt(df) * np.exp(betaln(0.5, df - 0.5) - 2.0 * betaln(0.5, 0.5 * df))
         student = 2.0 * (partial - spread) / (df - 1.0)
-        at_one = (2.0 * np.log(2.0) - _log_kernel(z, np.ones_like(df))) / np.pi
-        rest = np.where(cauchy, at_one, student)
+        cauchy_limit = (2.0 * np.log(2.0) - _log_kernel(z, np.ones_like(df))) / np.pi
+        rest = np.where(cauchy, cauchy_limit, student)
         score = (y - self.location) * (2.0 * self._cdf(y) - 1.0) + self.scale * rest
         return np.asarray(np.where(self._is_normal, normal, np.where(exists, score, np.inf)))
 

@@ -317,7 +317,7 @@ class ChainEstimator(FittedChain):
         target = self._read_target(y, weight, known).in_groups(groups)
         return LabelledRows(features, _with_costs(target, costs)).with_weight()
 
-    def _own_posterior(self) -> Posterior:
+    def _fitted_posterior(self) -> Posterior:
         """Return the posterior that fit has drawn."""
         drawn = self._fitted().posterior
         assert drawn is not None
@@ -373,7 +373,7 @@ def _with_costs(target: Target, costs: Any) -> Target:
     """Return a target with the stated costs, if there are any."""
     if costs is None:
         return target
-    return target.with_costs(read_costs(costs, len(target), target.n_classes))
+    return target.with_costs(read_costs(costs, len(target), target.classes))
 
 
 def check_costs(

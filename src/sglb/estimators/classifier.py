@@ -351,9 +351,9 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator, DecisionMixin):  # type: i
             f"loss={loss.name!r}" if loss and by_loss else f"class_weight={self.class_weight!r}"
         )
         raise ValueError(
-            f"with {reason} predict_proba has no probabilities by which costs could be expected"
-            " (loss='cost' has decided already: predict); use calibrate(X, y).decide(X, costs) with"
-            " rows that the model has not seen"
+            f"with {reason} predict_proba has no probabilities of classes, by which costs could be"
+            " expected; use calibrate(X, y).decide(X, costs) with rows that the model has not seen"
+            " (a model of loss='cost' has decided already: predict)"
         )
 
     def cross_tune_threshold(
@@ -396,7 +396,7 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator, DecisionMixin):  # type: i
         many times 1 / (learning_rate * shrink_rate) steps; a warning says where they cannot be.
         """
         if self._fitted().posterior is not None:
-            return self._own_posterior().uncertainty(X)
+            return self._fitted_posterior().uncertainty(X)
         states, link = self._several_states(n_states), self._core_link()
         if link is None:
             return of_probabilities(self._draws(X, states))

@@ -54,7 +54,7 @@ class DecisionMixin:
         """
         self._check_probabilities()
         probability = self.predict_proba(X)
-        matrices = read_costs(costs, len(probability), len(self.classes_))
+        matrices = read_costs(costs, len(probability), self.classes_)
         labels: Array = self.classes_[cheapest(matrices, probability)]
         return labels
 
@@ -107,7 +107,7 @@ def tune(probability: Floats, target: Target, metric: Any, costs: Any) -> Tuned:
         raise ValueError(f"metric='cost' and costs go together; {ADVICE}")
     sweep = Sweep(probability, target.values > 0.0, target.weight)
     if is_cost:
-        known = target.with_costs(read_costs(costs, len(target), 2)).realised_costs
+        known = target.with_costs(read_costs(costs, len(target), target.classes)).realised_costs
         idle = sums.mean(known[:, 0], target.weight)
         return sweep.by_savings(known[:, 0] - known[:, 1], idle)
     rule = find_metric(metric)
@@ -136,7 +136,7 @@ def tune_out_of_fold(
             " two, and the rows that the model was fitted to"
         )
     if costs is not None:
-        costs = take_costs(read_costs(costs, folds.n_stated, 2), folds.kept)
+        costs = take_costs(read_costs(costs, folds.n_stated, classes), folds.kept)
     probability = folds.out_of_fold(lambda clone, X: clone.predict_proba(X)[:, 1])
     target = Target.of(folds.target.values, folds.weight, classes=classes)
     return tune(probability, target, metric, costs)

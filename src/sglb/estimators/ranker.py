@@ -1,8 +1,9 @@
 """Rows to rank within queries."""
 
+import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from sglb.estimators.evaluation import EvalSets, StatedSet, list_sets
 from sglb.frame import read_groups, read_numbers, read_query_weight, read_weight
 from sglb.losses import LOSSES, Loss, RankingLoss, get_loss
 from sglb.metrics import MetricSpec
+from sglb.prepare import LabelledRows
 from sglb.ranking_metrics import mean_over_queries
 from sglb.samplers import Sampler
 from sglb.schedules import Scheduled
@@ -100,11 +102,11 @@ class SGLBRanker(ChainEstimator):
         sets = list_sets(eval_set, X_val, y_val)
         if X_val is not None:
             listed.append(group_val)
-        stated = _with_groups(StatedSet(X, y, sample_weight), _one_of(group, qid))
+        stated = _with_groups(StatedSet(X, y, sample_weight), _query_ids(group, qid))
         stated_sets = []
-        for number, (one_set, ids) in enumerate(zip(sets, listed, strict=True)):
+        for number, (stated_set, ids) in enumerate(zip(sets, listed, strict=True)):
             try:
-                stated_sets.append(_with_groups(one_set, ids, f"eval_group[{number}]"))
+                stated_sets.append(_with_groups(stated_set, ids, f"eval_group[{number}]"))
             except ValueError as error:
                 raise ValueError(f"eval_set[{number}]: {error}") from error
         return self._train(
@@ -115,6 +117,18 @@ class SGLBRanker(ChainEstimator):
             resume_from=resume_from,
             init_model=init_model,
         )
+
+    def _read_rows(self, stated: StatedSet) -> LabelledRows:
+        rows = super()._read_rows(stated)
+        values, queries = rows.target.values, rows.target.queries
+        if (queries.largest(values) == -queries.largest(-values)).all():
+            warnings.warn(
+                f"there is nothing to learn: no query of {queries.n_queries} has rows of different"
+                " relevance. Does group hold the ids of queries, not of rows?",
+                UserWarning,
+                stacklevel=4,
+            )
+        return rows
 
     def _read_target(self, y: Any, weight: Floats, training: Target | None = None) -> Target:
         return Target.of(read_numbers(self, y, len(weight)), weight)
@@ -146,7 +160,7 @@ class SGLBRanker(ChainEstimator):
         Rows with equal scores are placed in the order of the table.
         """
         score = self.predict(X)
-        groups = read_groups(_one_of(group, qid), len(score))
+        groups = read_groups(_query_ids(group, qid), len(score))
         queries = Target.of(score, groups=groups).queries if len(groups) else None
         rank = np.empty(len(score), dtype=np.int64)
         if queries is not None:
@@ -163,7 +177,7 @@ class SGLBRanker(ChainEstimator):
         `sglb.metrics.ranking_score` computes other metrics, and cut-offs.
         """
         raw = self.predict(X)
-        stated = _with_groups(StatedSet(X, y, sample_weight), _one_of(group, qid))
+        stated = _with_groups(StatedSet(X, y, sample_weight), _query_ids(group, qid))
         weight = read_weight(stated.weight, raw)
         target = self._read_target(y, weight).in_groups(stated.groups)
         self._choose_loss(np.empty(0)).check_target(target)
@@ -177,16 +191,10 @@ class SGLBRanker(ChainEstimator):
         "a ranking loss is not minus a log likelihood; scores of several chains (n_chains) are in"
         " predict_raw_chains"
     )
-
-    def posterior(self, *arguments: Any, **options: Any) -> NoReturn:
-        """Raise ValueError: a ranking loss is not minus a log likelihood."""
-        raise ValueError(
-            "a ranking loss is not minus a log likelihood, so that there is no posterior; scores of"
-            " several chains (n_chains) are in predict_raw_chains"
-        )
+    posterior = predict_uncertainty
 
 
-def _one_of(group: Any, qid: Any) -> Any:
+def _query_ids(group: Any, qid: Any) -> Any:
     """Return the ids of queries, by whichever name they were passed."""
     if group is not None and qid is not None:
         raise ValueError("group and qid are the same thing under two names; pass only one of them")

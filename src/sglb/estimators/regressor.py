@@ -194,7 +194,7 @@ class SGLBRegressor(RegressorMixin, ChainEstimator):  # type: ignore[misc]
         where the chain has fitted its training rows closely.
         """
         if self._fitted().posterior is not None:
-            return self._own_posterior().uncertainty(X)
+            return self._fitted_posterior().uncertainty(X)
         states, link = self._several_states(n_states), self._core_link()
         noise_variance = self._model.residual_variance
         if link is None:

@@ -89,7 +89,7 @@ class Training:
         histories = [scoring.history(share) for _ in chains]
         rounds = scoring.early_stopping_rounds
         callbacks_by_chain = [
-            self._own_callbacks(history, rounds, chain.replay.n_inherited)
+            self._built_in_callbacks(history, rounds, chain.replay.n_inherited)
             for history, chain in zip(histories, chains, strict=True)
         ]
         if callbacks:
@@ -147,7 +147,7 @@ class Training:
             say(f"{n_steps:,} trees are best")
         return n_steps, validation
 
-    def _own_callbacks(
+    def _built_in_callbacks(
         self, history: History, rounds: int | None, n_inherited: int
     ) -> list[Callback]:
         """Return the callbacks of a single chain, which may continue that of a model."""

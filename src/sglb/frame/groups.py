@@ -61,13 +61,25 @@ def _as_vector(group: Any, name: str) -> Array:
     if group is None:
         raise ValueError(
             f"a ranking needs to know which rows are ranked together, and {name} is None; {ADVICE}."
-            " A table that is a single ranking has the same id in all rows"
+            " A table that is a single ranking has the same id in all rows. scikit-learn's tools"
+            " pass ids that were requested: set_fit_request(group='groups'), set_score_request"
         )
-    values = np.asarray(keep_objects(group, 1))
+    values = _tuples(group) if _holds_tuples(group) else np.asarray(keep_objects(group, 1))
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim != 1:
         raise ValueError(f"{name} must be a vector, not an array of shape {values.shape}; {ADVICE}")
+    return values
+
+
+def _holds_tuples(group: Any) -> bool:
+    """Whether a list has tuples as ids, such as (user, day), of which NumPy would make a table."""
+    return isinstance(group, list | tuple) and any(isinstance(value, tuple) for value in group)
+
+
+def _tuples(group: Any) -> Array:
+    values = np.empty(len(group), dtype=object)
+    values[:] = group
     return values
 
 
@@ -89,12 +101,13 @@ def _is_missing(value: Any) -> bool:
 
 
 def _from_sizes(sizes: Array, n_rows: int, name: str) -> Integers:
-    whole = sizes.dtype.kind in "iu" and bool((sizes >= 0).all())
+    whole = sizes.dtype.kind in "iuf" and bool(np.isfinite(sizes).all())  # text files hold floats
+    whole = whole and bool(((sizes >= 0) & (sizes == np.rint(sizes))).all())
     total = int(sizes.sum()) if whole else 0
     if not whole or total != n_rows:
         sum_text = f", and their sum is {total}" if whole else ""
         raise ValueError(f"{name} has {len(sizes)} values{sum_text}; X has {n_rows} rows: {ADVICE}")
-    return np.repeat(np.arange(len(sizes), dtype=np.int64), sizes)
+    return np.repeat(np.arange(len(sizes), dtype=np.int64), sizes.astype(np.int64))
 
 
 def _by_appearance(values: Array) -> Integers:

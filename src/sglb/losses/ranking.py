@@ -70,11 +70,11 @@ class RankingLoss(Loss):
 
     def loss(self, y: Floats, raw: Floats) -> Floats:
         """Return the loss of each row of a single query."""
-        return self.losses(one_query(y), raw)
+        return self.losses(single_query(y), raw)
 
     def derivatives(self, y: Floats, raw: Floats) -> tuple[Floats, Floats]:
         """Return gradient and curvature of each row of a single query."""
-        return self._mean_slopes(one_query(y), raw)
+        return self._mean_slopes(single_query(y), raw)
 
     def gradients(self, target: Target, raw: Floats) -> Floats:
         """Return dL/dz; of a random gradient its mean."""
@@ -108,6 +108,6 @@ class RankingLoss(Loss):
         return _core.Slopes(gradient, hessian), refresh
 
 
-def one_query(y: Floats) -> Target:
+def single_query(y: Floats) -> Target:
     """Return relevances of rows that are ranked together."""
     return Target.of(y, groups=np.zeros(len(y), dtype=np.int64))

@@ -65,11 +65,11 @@ class StochasticRank(MetricLoss):
 
     def _curvature(self, target: Target) -> Floats:
         hessian = np.empty(len(target))
-        smoothing = _core.Smoothing(last_of(self.sigma), self.mu, self._many_samples(target))
+        smoothing = _core.Smoothing(last_of(self.sigma), self.mu, self._curvature_samples(target))
         _core.rank_curvature(self._ranking(target, self.metric), smoothing, FIXED, hessian, 1)
         return hessian
 
-    def _many_samples(self, target: Target) -> int:
+    def _curvature_samples(self, target: Target) -> int:
         """Return how many samples make a mean: each has as many boundaries as places count."""
         longest = int(target.queries.sizes.max(initial=1))
         n_places = min(self.cutoff or longest, longest)
@@ -80,10 +80,10 @@ class StochasticRank(MetricLoss):
         ranking = self._ranking(target, self.metric)
         unit = 1.0 if self.unit is None else self.unit
         curvature = self._curvature(target) / unit
-        last, n_many = last_of(self.sigma), self._many_samples(target)
+        last, n_curvature = last_of(self.sigma), self._curvature_samples(target)
 
         def fill(at: QuerySlopes) -> None:
-            sigma, n_samples, draws = last, n_many, FIXED
+            sigma, n_samples, draws = last, n_curvature, FIXED
             if at.draws is not None:
                 sigma, n_samples = value_at(self.sigma, at.draws.step), self.n_samples
                 draws = at.draws

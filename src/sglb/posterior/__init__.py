@@ -1,6 +1,6 @@
 """Draws from a posterior: states of chains, or short chains on the frozen trees of a model."""
 
-from sglb.posterior.drawing import AUTO_STEPS, DrawPlan, PosteriorDriver, draw_posterior
+from sglb.posterior.drawing import AUTO_STEPS, DrawPlan, PosteriorDriver
 from sglb.posterior.energies import LossEnergy, QuadraticEnergy
 from sglb.posterior.frozen import BATCH, FrozenChain
 from sglb.posterior.leaf_draws import LeafDraws
@@ -46,7 +46,6 @@ __all__ = [
     "chains_of_draws",
     "draw_for_chains",
     "draw_for_trees",
-    "draw_posterior",
     "drawn_states",
     "noise_temperature",
     "reason_against_draws",

@@ -145,22 +145,6 @@ class PosteriorDriver:
         return start
 
 
-def draw_posterior(
-    energy: Energy,
-    partitions: Partitions,
-    plan: DrawPlan,
-    n_draws: int,
-    *,
-    mirror: bool = False,
-    watched: NDArray[np.intp] = NO_ROWS,
-    seed: int = 0,
-    n_threads: int = 1,
-) -> LeafDraws:
-    """Draw from one posterior: see `PosteriorDriver.draw`."""
-    driver = PosteriorDriver(energy, partitions, seed=seed, n_threads=n_threads)
-    return driver.draw(plan, n_draws, mirror=mirror, watched=watched)
-
-
 def _run(chain: FrozenChain, n_steps: int, rows: NDArray[np.intp]) -> Floats:
     """Take steps up to number `n_steps`; return the state of some rows halfway."""
     halfway = chain.state[:, rows]

@@ -128,7 +128,7 @@ def draw_for_trees(
         else:
             variance = _variance_of_classes(loss, driver, raw, plan, order)
         plan = replace(plan, prior_variance=variance)
-    draws = _draw(driver, plan, _some_rows(energy.n_rows, WATCHED_ROWS, order))
+    draws = _draw(driver, plan, _spaced_rows(energy.n_rows, WATCHED_ROWS, order))
     return ChainPosterior(draws, replace(plan, n_steps=draws.n_steps))
 
 
@@ -143,7 +143,7 @@ def _variance_between(
     """Return the variance of the raw scores of watched rows over chains, None of one chain."""
     if len(traces) == 1:
         return None
-    rows = np.ascontiguousarray(columns[:, _some_rows(columns.shape[1], WATCHED_ROWS, None)])
+    rows = np.ascontiguousarray(columns[:, _spaced_rows(columns.shape[1], WATCHED_ROWS, None)])
     raws = np.array([trace.replay(rows, n_threads)[0] for trace in traces])
     return float(raws.var(axis=0, ddof=1).mean())
 
@@ -158,7 +158,7 @@ def _draw(driver: PosteriorDriver, plan: PosteriorPlan, watched: NDArray[np.intp
     )
 
 
-def _some_rows(n_rows: int, n: int, order: NDArray[np.uint32] | None) -> NDArray[np.intp]:
+def _spaced_rows(n_rows: int, n: int, order: NDArray[np.uint32] | None) -> NDArray[np.intp]:
     """Return up to n rows: the last ones of an order or, without one, evenly spaced."""
     if order is not None:
         return np.sort(order[-n:]).astype(np.intp)
@@ -193,7 +193,7 @@ def _variance_of_classes(
     energy = driver.energy
     if not isinstance(energy, QuadraticEnergy):
         return FULL_VARIANCE
-    rows = _some_rows(energy.n_rows, TRIAL_ROWS, order)
+    rows = _spaced_rows(energy.n_rows, TRIAL_ROWS, order)
     trial = replace(plan, n_draws=TRIAL_DRAWS, n_steps=TRIAL_STEPS)
 
     def draw(variance: float) -> Floats:

@@ -37,6 +37,8 @@ GREY, BLUE = PALETTE[0], PALETTE[3]
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 # More rows than this are drawn as bins, and no more points than that are drawn.
 FINEST_BANDS, MOST_POINTS = 60, 2000
+# Rows whose mixture a bin shows, at least: of fewer the bands are those of single rows.
+ROWS_OF_BIN = 10
 # Middles of a hundred intervals of equal probability.
 FINE = (np.arange(100) + 0.5) / 100.0
 # Two standard errors are passed by chance once in 22 bins.
@@ -60,11 +62,12 @@ def fan_chart(
     predictions : a distribution of the library, such as `model.predict_distribution(X)`, or
         quantiles (n_rows, n_levels) at `levels`.
     x : numbers (n_rows,) to sort rows by; by default rows are in the order of their middle
-        quantile.
+        quantile. A column of a table names the axis.
 
-    More than 60 rows are drawn as `n_bins` bins with equally many of them. The bands of a bin are
-    quantiles of all its rows together, a mixture of their distributions: rows next to each other
-    along a feature differ in the others, and a band must hold its share of outcomes all the same.
+    More than 60 rows are drawn as up to `n_bins` bins with ten of them or more. The bands of a bin
+    are quantiles of all its rows together, a mixture of their distributions: rows next to each
+    other along a feature differ in the others, and a band must hold its share of outcomes all the
+    same.
     """
     shown = np.asarray(sorted(levels), dtype=np.float64)
     if len(shown) < 2 or not ((shown > 0.0) & (shown < 1.0)).all():
@@ -78,7 +81,7 @@ def fan_chart(
     is_binned = len(table) > FINEST_BANDS
     at, bands = position[order], table[order]
     if is_binned:
-        parts = np.array_split(order, min(n_bins, len(table)))
+        parts = np.array_split(order, min(n_bins, len(table) // ROWS_OF_BIN))
         mixed = _fine_quantiles(predictions, table, shown)
         at = np.array([position[rows].mean() for rows in parts])
         bands = np.array([np.quantile(mixed[rows], shown) for rows in parts])
@@ -94,7 +97,8 @@ def fan_chart(
         name = "median" if shown[n_bands] == 0.5 else f"{_percent(shown[n_bands])} %"
         axes.plot(at, bands[:, n_bands], color=BLUE, linewidth=1.8, zorder=3, label=name)
     if xlabel is None:
-        xlabel = "rows, by their prediction" if x is None else "x"
+        column = getattr(x, "name", None)
+        xlabel = "rows, by their prediction" if x is None else str(column or "x")
     name_axes(axes, xlabel, ylabel)
     axes.margins(x=0.01)
     write_legend(axes, loc="best")

@@ -13,6 +13,7 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 from scipy.linalg import solve_discrete_lyapunov
+from scipy.stats import binomtest
 
 import sglb
 from law import (
@@ -34,8 +35,9 @@ from law import (
 )
 from sglb import SGLBRegressor
 from sglb.boosting import boost
-from sglb.losses import Logistic, Squared
+from sglb.losses import Logistic, Squared, UserLoss
 from sglb.samplers import Hamiltonian, Langevin
+from test_law_tempering import DoubleWell, gibbs_probability
 
 DEPTH = 10
 LEAF = np.repeat(np.arange(1 << DEPTH), np.arange(1 << DEPTH) % 4 + 1)
@@ -88,23 +90,32 @@ ROWS = binary_set(BITS, Y)
 PROJECTORS = [projector(leaf_of(s, ROWS.code_columns)) for s in STRUCTURES]
 
 
-def stationary_law(eps, friction):
+def linear_chain(eps, friction, gamma=GAMMA):
+    """A and u of S' = A S + u + noise for each structure, and the move.
+
+    A = C (x) I - eps b e0' (x) P, u = eps b (x) P y.
+    """
+    move = Hamiltonian(eps, TEMPERATURE, gamma, friction).move(0)
+    C, b = move.transition.C, move.transition.b
+    first = np.eye(len(b))[0]
+    A = [np.kron(C, np.eye(8)) - eps * np.kron(np.outer(b, first), P) for P in PROJECTORS]
+    return A, [eps * np.kron(b, P @ Y) for P in PROJECTORS], move
+
+
+def stationary_law(eps, friction, gamma=GAMMA):
     """Mean and covariance (2 N) of (F, V) where structures are drawn without a look at F.
 
-    S' = A S + u + noise with A = C (x) I - eps b e0' (x) P, u = eps b (x) P y: the mean solves
-    (I - E A) m = E u, the covariance vec Z = (I - E[A (x) A])^-1 vec(E[d d'] + (eps sigma)^2 b b'
-    (x) Pbar), d = A m + u - m.
+    The mean solves (I - E A) m = E u, the covariance is vec Z = (I - E[A (x) A])^-1 vec(E[d d'] +
+    (eps sigma)^2 b b' (x) Pbar), d = A m + u - m. With friction 1 there is F alone.
     """
-    move = Hamiltonian(eps, TEMPERATURE, GAMMA, friction).move(0)
-    C, b = move.transition.C, move.transition.b
-    A = [np.kron(C, np.eye(8)) - eps * np.kron(np.outer(b, [1, 0]), P) for P in PROJECTORS]
-    u = [eps * np.kron(b, P @ Y) for P in PROJECTORS]
-    m = np.linalg.solve(np.eye(16) - np.mean(A, axis=0), np.mean(u, axis=0))
+    A, u, move = linear_chain(eps, friction, gamma)
+    b, size = move.transition.b, len(A[0])
+    m = np.linalg.solve(np.eye(size) - np.mean(A, axis=0), np.mean(u, axis=0))
     d = [a @ m + v - m for a, v in zip(A, u, strict=True)]
     source = np.mean([np.outer(x, x) for x in d], axis=0)
     source += (eps * move.noise) ** 2 * np.kron(np.outer(b, b), np.mean(PROJECTORS, axis=0))
     double = np.mean([np.kron(a, a) for a in A], axis=0)
-    return m, np.linalg.solve(np.eye(256) - double, source.ravel()).reshape(16, 16)
+    return m, np.linalg.solve(np.eye(size**2) - double, source.ravel()).reshape(size, size)
 
 
 def test_chains_come_to_the_law_of_several_structures():
@@ -131,6 +142,50 @@ def test_the_limit_of_small_steps_is_the_gibbs_law_at_any_friction():
             errors.append(np.abs(covariance[:8, :8] - gibbs).max())
         assert errors[0] < 1e-2
         assert errors[1] == pytest.approx(errors[0] / 2, rel=0.05)  # linear in eps
+
+
+class Tilted(DoubleWell):
+    """Valleys whose depths differ by .2."""
+
+    tilt = 0.1
+
+
+@pytest.mark.parametrize("friction", [0.2, 0.6])
+def test_two_valleys_hold_as_many_leaves_as_the_gibbs_law_says(friction):
+    # 1,024 leaves of four rows start in the shallow valley behind a barrier of two temperatures,
+    # and change valleys at a rate of about .01 a step. Exact binomial test, error rate 1e-6. Noise
+    # that does not know of friction would have the temperature T / friction.
+    leaf = np.repeat(np.arange(1 << DEPTH), 4)
+    sampler = Hamiltonian(0.2 * friction, 0.5, 0.05, friction)
+    state = np.zeros((2, 1, len(leaf)))
+    state[0] = -1.0
+    rows = binary_set(bits_of(leaf, DEPTH), np.zeros(len(leaf)))
+    chain = make_chain(rows, UserLoss(Tilted()), sampler, RULE, state=state, seed=5)
+    for _ in range(600):
+        chain.step()
+    expected = gibbs_probability(0.5, loss=Tilted())
+    hot = gibbs_probability(0.5 / friction, loss=Tilted())
+    n_deep = int((chain.rows.raw[0, ::4] > 0.0).sum())
+    assert binomtest(n_deep, 1 << DEPTH, expected).pvalue > 1e-6
+    if friction == 0.2:
+        assert binomtest(n_deep, 1 << DEPTH, hot).pvalue < 1e-20
+
+
+def test_at_equal_bias_momentum_gains_less_than_1_over_friction():
+    # The choice of a structure is noise too, and a velocity adds up that of 1 / a steps: its bias
+    # is that of a rate 1 / a times as large. Relaxation of the slowest direction a step, over the
+    # bias of the variance, both linear in eps.
+    gamma, eps = 0.05, 1e-3
+    gibbs = gibbs_covariance(PROJECTORS, gamma, TEMPERATURE)
+
+    def speed(friction):
+        mean_step = np.mean(linear_chain(eps, friction, gamma)[0], axis=0)
+        relaxation = 1.0 - np.abs(np.linalg.eigvals(mean_step)).max()
+        covariance = stationary_law(eps, friction, gamma)[1][:8, :8]
+        return relaxation / (np.trace(covariance) / np.trace(gibbs) - 1.0)
+
+    gains = [speed(friction) / speed(1.0) for friction in (0.5, 0.2, 0.1)]
+    assert 1.5 < gains[0] < gains[1] < gains[2] < 4.0  # 1.9, 2.8 and 3.1, not 2, 5 and 10
 
 
 @pytest.mark.parametrize("loss", [Squared(), Logistic()], ids=lambda loss: loss.name)

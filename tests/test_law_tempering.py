@@ -30,13 +30,13 @@ class DoubleWell:
         return raw * (np.square(raw) - 1.0) - self.tilt
 
 
-def gibbs_probability(temperature, gamma=0.05):
+def gibbs_probability(temperature, gamma=0.05, loss=None):
     """Probability of raw > 0 in a leaf of four rows, by quadrature.
 
     Energy of a leaf: 4 L + gamma n_j raw^2 / 2, all over the temperature.
     """
     z = np.linspace(-4, 4, 40_001)
-    energy = 4.0 * (DoubleWell().loss(None, z) + gamma * z**2 / 2)
+    energy = 4.0 * ((loss or DoubleWell()).loss(None, z) + gamma * z**2 / 2)
     density = np.exp(-(energy - energy.min()) / temperature)
     return density[z > 0].sum() / density.sum()
 

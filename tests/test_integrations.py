@@ -243,16 +243,19 @@ def test_every_must_be_a_positive_whole_number(monkeypatch, every):
 PAGE = Path(__file__).parents[1] / "docs" / "callbacks.md"
 
 
-def test_what_the_page_on_callbacks_shows_runs_as_it_stands(monkeypatch, capsys):
+def test_what_the_page_on_callbacks_shows_runs_as_it_stands(monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(tmp_path)
     module = StandIn()
     monkeypatch.setitem(sys.modules, "mlflow", module)
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), flags=re.DOTALL)
-    assert len(blocks) == 3
+    assert len(blocks) == 5
     names = {}
     for block in blocks:
         exec(compile(block, PAGE.name, "exec"), names)
     assert "the log loss is below 0.2" in capsys.readouterr().err
     assert len(names["study"].trials) == 3
+    assert names["more"].n_iter_ == 150
+    assert (tmp_path / "run.checkpoint").exists()
     assert "validation_0-loss" in module.metrics
 
 

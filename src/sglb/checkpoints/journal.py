@@ -47,6 +47,11 @@ class Journal:
         self._lock = threading.Lock()  # chains may run in several threads
 
     @property
+    def is_kept(self) -> bool:
+        """Whether a checkpoint is read or written."""
+        return self.before is not None or self._store is not None
+
+    @property
     def seed(self) -> int | None:
         """The seed of the run that is resumed, None if none is."""
         return None if self.before is None else self.before.recipe.settings.seed

@@ -181,9 +181,10 @@ class ChainEstimator(FittedChain):
             evaluation_sets(sets, prepared.encoded, threads), metrics, self.early_stopping_rounds
         )
         recipe, data = prepared.recipe, prepared.data
-        before = None if origin is None else origin.model
-        content = describe_data(data, scoring.sets, metrics, recipe, before)
-        journal.begin(recipe, described | {"data": content})
+        if journal.is_kept:
+            before = None if origin is None else origin.model
+            content = describe_data(data, scoring.sets, metrics, recipe, before)
+            journal.begin(recipe, described | {"data": content})
         training = Training(recipe, data, threads, self.verbose, journal)
         return training.run(scoring, callbacks, uncertainty=self.uncertainty)
 

@@ -11,19 +11,28 @@ INSTALL := $(PIP) install --no-build-isolation --config-settings=cmake.define.SG
 SOURCES := CMakeLists.txt pyproject.toml $(wildcard src/core/* src/bindings/*) \
 	$(shell find src/sglb -type d -not -name __pycache__)
 
-.PHONY: demo test lint bench quality kernels clean
+.PHONY: demo test lint fuzz bench quality kernels clean
 
 demo: $(STAMPS)/run
 	$(BIN)/sglb demo
 
 test: lint $(STAMPS)/test
 	$(BIN)/python -m pytest -n auto --dist worksteal
+	! $(BIN)/python -c "import atheris" 2>/dev/null || \
+		$(FUZZ) -seed=1 -runs=3000 $$(mktemp -d) tests/data/fuzz
 
 lint: $(STAMPS)/lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/clang-format --dry-run --Werror $(wildcard src/core/* src/bindings/* benchmarks/kernels/*.cpp)
+
+# Needs atheris, which `make test` installs where there is a wheel. What it learns is in build/fuzz.
+FUZZ = mkdir -p build && $(BIN)/python tests/fuzz.py -artifact_prefix=build/fuzz-crash-
+SECONDS ?= 600
+fuzz: $(STAMPS)/test
+	mkdir -p build/fuzz
+	$(FUZZ) -max_total_time=$(SECONDS) build/fuzz tests/data/fuzz
 
 bench: $(STAMPS)/bench
 	$(BIN)/python -m benchmarks $(BENCH)
@@ -57,6 +66,8 @@ $(STAMPS)/test: $(STAMPS)/run
 	$(INSTALL) --editable ".[test]"
 	$(PIP) install --only-binary catboost "catboost>=1.2" || \
 		echo "CatBoost has no wheel for this machine: what compares with it is skipped"
+	$(PIP) install --only-binary atheris "atheris>=3" || \
+		echo "atheris has no wheel for this machine: model files are not fuzzed"
 	touch $@
 
 $(STAMPS)/lint: $(STAMPS)/run

@@ -53,7 +53,7 @@ def test_forgeries_of_chance_are_rejected_or_models_and_take_little_memory():
     forgeries = [damage.forgery(chance.bytes(64)) for _ in range(200)]
     verdicts, failures = damage.count(forgeries)
     assert not failures
-    assert min(verdicts["rejected"], verdicts["accepted"]) > 10  # so that both are tested
+    assert min(verdicts["rejected"], verdicts["accepted"]) > 2  # so that both are tested
     for file, kind in forgeries[:60]:
         assert damage.peak(file, kind) <= 4 * len(file) + SLACK
 

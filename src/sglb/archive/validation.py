@@ -143,7 +143,7 @@ CHAIN_FIELDS: Mapping[str, Callable[[Any], bool]] = {
 
 def check_version(document: Mapping[str, Any]) -> None:
     """Reject a file of another version of the format, with the version that reads it."""
-    version = document.get("version")
+    version: Any = document.get("version")
     if not _is_count(version) or version == FORMAT_VERSION:
         return
     advice = "an older version of sglb wrote it, train the model again"

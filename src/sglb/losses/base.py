@@ -112,7 +112,7 @@ class Loss(ABC):
         return replace(self, **now)  # type: ignore[type-var]  # a loss with schedules is one
 
     def for_length(self, n_steps: int) -> Self:
-        """Return the loss of a chain of so many steps, which schedules without a length take."""
+        """Return the loss of a chain of `n_steps` steps, which schedules without a length take."""
         moving = self.schedules
         if not moving:
             return self

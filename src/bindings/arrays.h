@@ -24,7 +24,7 @@ using MaybeVector = std::optional<In<double, 1>>;
 using MaybeRows = std::optional<In<uint32_t, 1>>;
 using MaybeOut = std::optional<Array<double, 2>>;
 
-// An array argument: taken as it is or refused. A conversion would fill a copy
+// An array argument: taken as it is or rejected. A conversion would fill a copy
 // and lose it.
 inline auto operator""_array(const char* name, size_t) { return nb::arg(name).noconvert(); }
 

@@ -1,4 +1,4 @@
-"""The best k rows: what is gained if only so many can be acted upon.
+"""The best k rows: what is gained if only k can be acted upon.
 
 A table, or each stratum of it, is a ranking by falling score, of which the first k rows are
 selected. k is a count or a share of the rows; a row of weight 2 takes two of the k, so that weights

@@ -67,7 +67,7 @@ class Schedule(ABC):
         """Return the value of step 0, 1, 2, ..."""
 
     def for_length(self, n_steps: int) -> Self:
-        """Return the schedule of a chain of so many steps; a stated length stays."""
+        """Return the schedule of a chain of `n_steps` steps; a stated length stays."""
         return self
 
 

@@ -1,6 +1,6 @@
 """The driver of chains that exchange temperatures: replica exchange.
 
-Chains at temperatures T_1 < ... < T_R move on the same rows. Every so many steps the chains of
+Chains at temperatures T_1 < ... < T_R move on the same rows. Every `swap_every` steps the chains of
 neighbouring temperatures i, j exchange them with probability
 
     min(1, exp((1 / T_i - 1 / T_j) (E_i - E_j))),     E the sum of the loss over all rows

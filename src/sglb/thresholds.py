@@ -2,7 +2,7 @@
 
 A row is of class 1 if its probability is at least the threshold. n rows with m different
 probabilities have m + 1 different decisions, which one sort counts: sorted by falling probability,
-the rows above a threshold are the first so many. Of equally good thresholds the highest is taken,
+the rows above a threshold come first. Of equally good thresholds the highest is taken,
 and it lies in the middle between the probabilities on both sides.
 """
 
@@ -171,7 +171,7 @@ class Sweep:
         return Counts(fp[-1] - fp, fp, tp[-1] - tp, tp)
 
     def threshold(self, number: int) -> float:
-        """Return the threshold above which are the first so many different probabilities."""
+        """Return the threshold above which are the first `number` different probabilities."""
         values = self.values
         if number == len(values):
             return 0.0

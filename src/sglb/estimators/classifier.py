@@ -104,7 +104,7 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator, DecisionMixin):  # type: i
         best_score_ : by the first metric on the last evaluation set; with early stopping the model
         is that iterate, else the last one.
     evals_result_ : evaluation set -> metric -> one value a step. Of several chains these are scores
-        of their mean after so many steps of each, where a chain that has ended stays in its last
+        of their mean after that step of each, where a chain that has ended stays in its last
         state, with early stopping its best: there best_score_ is the last score.
     best_iterations_, chain_evals_results_ : the same of each chain by itself, lists. traces_ : what
         each chain has left behind; trace_ is the first.

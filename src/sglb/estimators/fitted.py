@@ -273,8 +273,8 @@ class FittedChain(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no
     def staged_predict_raw(self, X: Any) -> Iterator[Floats]:
         """Yield the raw scores of the chain after each step.
 
-        Of several chains, the mean after so many steps of each; one that has ended stays where it
-        is.
+        Of several chains, the mean after the same number of steps of each; one that has ended stays
+        where it is.
         """
         (columns, threads), traces = self._codes(X), self._fitted().traces
         states = [trace.start(columns.shape[1]) for trace in traces]

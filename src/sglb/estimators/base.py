@@ -255,13 +255,12 @@ class ChainEstimator(FittedChain):
             chain of the paper four times, with noise and trees of its own, and draws states of the
             second halves (`sglb.posterior.long_chains`).
         prior_variance : variance of a raw score before any data, at temperature 1; more is more
-            spread. "auto" is .3 for numbers, where 90 % intervals of the mean held known functions
-            in about 90 % of the rows; of losses with another curvature than the squared one's it is
-            divided by that (of counts by their mean), and logarithms of y have a variance of .3 at
-            most. For classes it is the largest of 3, 1.7, 1, ... .01 at
-            which the mean of the draws should cost at most .1 % of the log loss on new rows, even
-            if the model is so cautious that its log odds are 10 % too small. That is for
-            predictions; intervals that hold the true probabilities need more, .3 to 1.
+            spread. "auto" is .3 / curvature of the loss for numbers, at most .3 for logarithms, so
+            that 90 % intervals of the mean held known functions in about 90 % of the rows. For
+            classes it is the largest of 3, 1.7, 1, ... .01 at which the mean of the draws should
+            cost at most .1 % of the log loss on new rows, even if the log odds of the model are
+            10 % too small. That is for predictions; intervals that hold the true probabilities need
+            more, .3 to 1.
         temperature : 1 for a loss that is minus a log likelihood; for the squared loss the variance
             of the noise. "auto" is 1 for classes, and in regression what fit with uncertainty=True
             has learned.

@@ -1,0 +1,3 @@
+from benchmarks.dynamics.runner import main
+
+main()

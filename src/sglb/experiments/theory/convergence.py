@@ -85,7 +85,7 @@ def first_below(values: Floats) -> int:
 
 
 @dataclass(frozen=True)
-class Curve:
+class DistanceCurve:
     """Distances to the Gibbs law after steps 1, 2, ..., exact and of the chain's leaves."""
 
     method: str
@@ -98,7 +98,7 @@ class Curve:
 class Convergence:
     """Curves at two learning rates, and the number of steps until the law is NEAR, by method."""
 
-    curves: tuple[Curve, ...]
+    curves: tuple[DistanceCurve, ...]
     rates: tuple[float, ...]
     exact_steps: dict[str, list[int]]
     measured_steps: dict[str, list[int]]
@@ -107,12 +107,12 @@ class Convergence:
 METHODS = ("langevin", "hamiltonian")
 
 
-def curve(method: str, eps: float, time: float, size: StudySize) -> Curve:
+def curve(method: str, eps: float, time: float, size: StudySize) -> DistanceCurve:
     """Compute and measure the distances up to a time eps tau."""
     sampler, n_steps = sampler_of(method, eps), round(time / eps)
     raw = leaves(sampler, n_steps, size.seed)
     measured = distance(raw.mean(axis=1), raw.std(axis=1))
-    return Curve(method, eps, distance(*moments(sampler, n_steps)), measured)
+    return DistanceCurve(method, eps, distance(*moments(sampler, n_steps)), measured)
 
 
 def convergence(size: StudySize) -> Convergence:

@@ -104,7 +104,7 @@ def report_wells(report: PageReport, result: WellGaps) -> None:
 def report_convergence(report: PageReport, result: Convergence) -> None:
     """Report how many steps it takes to come near the Gibbs law."""
     report.heading("Rates of convergence: steps until the law is near")
-    columns = [f"{method}{what}" for method in convergence.METHODS for what in ("", ", chain")]
+    columns = [f"{method}{suffix}" for method in convergence.METHODS for suffix in ("", ", chain")]
     rows = []
     for index, eps in enumerate(result.rates):
         cells = [f"{eps:g}"]

@@ -136,7 +136,7 @@ def test_without_the_extra_one_line_says_how_to_install_it(tmp_path, missing):
 
 
 def test_the_papers_experiments_are_commands(folder, monkeypatch):
-    from sglb.experiments import theory, theory_page
+    from sglb.experiments.theory import concentration, generalisation, page
 
     message = done("paper", "--help")
     for command in ("synthetic", "zero-one", "logloss", "theory"):
@@ -144,9 +144,11 @@ def test_the_papers_experiments_are_commands(folder, monkeypatch):
     small = ("--folds", 2, "--steps", 5, "--sweep-folds", 0, "--catboost-folds", 0, "--jobs", 1)
     assert "2 folds, 5 steps, seed 3" in done("paper", "synthetic", *small, "--seed", 3)
     assert (folder / "paper" / "synthetic_test_error.png").exists()
-    monkeypatch.setattr(theory_page, "QUICK", 0.001)
-    monkeypatch.setattr(theory, "BETAS", (8.0,))
-    monkeypatch.setattr(theory, "N_CHAINS", 2)
+    monkeypatch.setattr(page, "QUICK", 0.001)
+    monkeypatch.setattr(concentration, "BETAS", (8.0,))
+    monkeypatch.setattr(concentration, "N_CHAINS", 2)
+    monkeypatch.setattr(generalisation, "TOTAL_BITS", 9)
+    monkeypatch.setattr(generalisation, "SPREAD_SETS", 100)
     assert "Theorem 1" in done("paper", "theory", "--quick", "--out", "there")
     assert (folder / "there" / "theory.png").exists()
 

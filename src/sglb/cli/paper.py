@@ -159,6 +159,6 @@ def theory(
     seed: Seed = 0,
 ) -> None:
     """The theorems as measurements on problems small enough to compute."""
-    from sglb.experiments import theory_page
+    from sglb.experiments.theory import page as theory_page
 
     theory_page.run(out, quick=quick, seed=seed, write=page if write else None)

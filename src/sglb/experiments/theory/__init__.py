@@ -1,0 +1,1 @@
+"""`sglb paper theory`: statements of the paper, measured on chains of the library's loop."""

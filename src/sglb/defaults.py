@@ -275,11 +275,6 @@ def auto_temperature(size: Size, loss: Loss) -> float:
     if loss.task != "regression":
         return size.unit * (1e-5 if loss.convex else 2e-3 * (size.depth or 0.5))
     scale = size.square / typical_curvature(size, loss)
-    if not math.isfinite(scale):
-        raise ValueError(
-            f"temperature='auto' cannot be chosen: the mean squared gradient of loss {loss.name!r}"
-            f" at its start is {size.square}; the loss returns NaN or infinity, or y is too large"
-        )
     return size.unit * scale * (1e-6 if loss.convex else 1e-3)
 
 

@@ -242,6 +242,11 @@ def resolve(
     `alone` means that there is neither an evaluation set nor a callback of the user.
     """
     reject_unknown_end(loss.schedules, parameters["early_stopping_rounds"])
+    if not math.isfinite(size.square):
+        raise ValueError(
+            f"the mean squared gradient of loss {loss.name!r} at its start is {size.square}: the"
+            " loss returns NaN or infinity, or y is too large; rescale y"
+        )
     free_length = parameters["n_estimators"] == "auto"
     leaf_method = _leaf_method(parameters["leaf_method"], loss)
     search_length = free_length and alone and defaults.searches_length(parameters, loss, size)

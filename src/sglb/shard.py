@@ -186,7 +186,7 @@ class Shard:
 
     def squared_residuals(self, traces: Sequence[Trace] = ()) -> sums.ExactSum:
         """Return the weighted sum of (y - prediction)^2 at the current state or at the mean of the
-        last states of other traces.
+        last states of other traces; infinite where y is so large that a square is.
         """
         raw = self.raw
         if traces:
@@ -195,7 +195,8 @@ class Shard:
         squares = sums.ExactSum()
         target = self.data.target
         residual = target.values - self.loss.link(user_shape(raw))
-        squares.add(np.square(residual), target.kernel_weight)
+        with np.errstate(over="ignore"):
+            squares.add(np.square(residual), target.kernel_weight)
         return squares
 
     def losses(self, constant: Floats | None = None) -> tuple[Floats, Floats]:

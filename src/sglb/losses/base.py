@@ -284,7 +284,13 @@ class WidthLoss(Loss):
         """Return the loss with its width in the unit of y."""
         if self.absolute:
             return self
-        width = getattr(self, self.width_name) * spread(target)
+        unit = spread(target)
+        width = getattr(self, self.width_name) * unit
+        if not LEAST_WIDTH <= width <= 1.0 / LEAST_WIDTH:
+            raise ValueError(
+                f"the spread of y is {unit:.3g}, for which loss '{self.name}' has no width between"
+                f" {LEAST_WIDTH:g} and {1.0 / LEAST_WIDTH:g}; rescale y"
+            )
         return replace(self, **{self.width_name: width, "absolute": True})
 
 
@@ -310,15 +316,16 @@ def read_positive(loss: Loss, name: str, value: Scheduled) -> float | Schedule:
     return read
 
 
-def check_positive(loss: Loss, **values: float) -> None:
-    """Raise ValueError for a parameter outside [1e-100, 1e100].
+# The square of a width, and the inverse of the square, are far from overflow.
+LEAST_WIDTH = 1e-100
 
-    The bounds keep its square and the inverse of its square far from overflow.
-    """
+
+def check_positive(loss: Loss, **values: float) -> None:
+    """Raise ValueError for a parameter outside [1e-100, 1e100]."""
     for name, value in values.items():
         if isinstance(value, str | Schedule):
             raise ValueError(f"{name} of loss '{loss.name}' must be a number; it has no schedule")
-        if not (math.isfinite(value) and 1e-100 <= value <= 1e100):
+        if not LEAST_WIDTH <= value <= 1.0 / LEAST_WIDTH:
             raise ValueError(
                 f"{name} of loss '{loss.name}' must be a number between 1e-100 and 1e100, "
                 f"got {value!r}"

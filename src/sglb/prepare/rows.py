@@ -103,9 +103,21 @@ def _depth(target: Target, loss: Loss, best: Floats) -> float:
     return depth if math.isfinite(depth) else 0.0
 
 
+# Its square, times squares of gradients and rows, is far from overflow.
+MOST_WEIGHT = 1e100
+
+
 def warn_of_repeats(weight: Floats) -> None:
-    """Warn where weights that may be meant as importance are taken for numbers of equal rows."""
+    """Warn where weights that may be meant as importance are taken for numbers of equal rows.
+
+    Reject weights for which scores of splits, squares of sums over rows, would not be finite.
+    """
     mean = sums.mean(weight) if len(weight) else 1.0
+    if mean > MOST_WEIGHT:
+        raise ValueError(
+            f"sample_weight has the mean {mean:.6g}, which is too large: a weight is a number of"
+            " equal rows; if the weights only say which rows matter more, divide them by their mean"
+        )
     if mean <= MOST_REPEATS:
         return
     warnings.warn(

@@ -95,6 +95,7 @@ def disk(folder):
     store.read()
     store.write(before)
     names, failed = sorted(os.listdir(folder)), 0
+    numbers = {os.stat(folder / name).st_ino for name in names}
     for size in range(len(before)):
         resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
         with contextlib.suppress(CheckpointError):
@@ -102,8 +103,9 @@ def disk(folder):
             break
         failed += 1
         assert sorted(os.listdir(folder)) == names
-        assert (folder / "c").read_bytes() == (folder / "c.previous").read_bytes() == before
+        assert {os.stat(folder / name).st_ino for name in names} == numbers
     resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
+    assert (folder / "c").read_bytes() == (folder / "c.previous").read_bytes() == before
     print(json.dumps({"bytes": len(before), "failed": failed}))
 
 

@@ -27,7 +27,7 @@ def run(*words):
 
 
 def test_fits_that_are_killed_again_and_again_end_with_the_bytes_of_those_that_are_not(tmp_path):
-    n_kills = int(os.environ.get("SGLB_KILLS", "6"))
+    n_kills = int(os.environ.get("SGLB_KILLS", "5"))
     for result in run("kills", n_kills, tmp_path):
         assert result["same bytes"], result
         assert sum(result["kills in a row"]) == n_kills, result

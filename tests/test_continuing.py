@@ -34,7 +34,14 @@ from sglb import (
 # Fits whose settings do not depend on the number of steps once the learning rate is stated.
 SAME = sorted(
     FITS.keys()
-    - {"searched length", "annealed", "cyclical", "early stopping", "stochastic ranking"}
+    - {
+        "searched length",
+        "error bars",
+        "annealed",
+        "cyclical",
+        "early stopping",
+        "stochastic ranking",
+    }
     - {name for name in FITS if name.startswith(("tempering", "chains that"))}
 )
 
@@ -42,8 +49,6 @@ SAME = sorted(
 def model_of(name, **more):
     kind, parameters, arguments = FITS[name]
     parameters = parameters | {"learning_rate": 0.2} | more
-    if name == "error bars":
-        parameters |= {"n_estimators": 24}
     return kind(**parameters), arguments
 
 
@@ -58,13 +63,20 @@ def test_some_steps_and_then_more_are_all_steps_at_once(name, tmp_path):
     assert content(warm) == whole
     first, _ = model_of(name)
     first.set_params(n_estimators=9).fit(**arguments).save(tmp_path / "m")
-    if warm._model.residual_variance is None and "uncertainty" not in FITS[name][1]:
+    if warm._model.residual_variance is None:
         assert content(warm[:9]) == content(first)
     more, _ = model_of(name)
     for origin in (tmp_path / "m", first):
         more.set_params(n_estimators=15).fit(**arguments, init_model=origin)
         assert content(more) == whole
     assert first.n_iter_ == 9
+
+
+def test_error_bars_are_learned_anew_on_the_same_rows():
+    parameters = SMALL | {"uncertainty": True, "learning_rate": 0.2}
+    whole = SGLBRegressor(**parameters | {"n_estimators": 6}).fit(X, NUMBERS)
+    warm = SGLBRegressor(**parameters | {"n_estimators": 2, "warm_start": True}).fit(X, NUMBERS)
+    assert content(warm.set_params(n_estimators=6).fit(X, NUMBERS)) == content(whole)
 
 
 def test_early_stopping_counts_from_the_model_that_is_continued():

@@ -93,7 +93,7 @@ def judge_model(data):
         raise AssertionError("saved again it is another file")
 
 
-# By the last part of a file's name: what reads it and uses what it has read.
+# What reads a kept file of this suffix and uses what it has read: another kind of file is one line.
 JUDGES = {".sglb": judge_model}
 
 
@@ -227,7 +227,8 @@ def changed(data, key, dice):
 @cache
 def seeds():
     """The kept files, by name."""
-    return {path.name: path.read_bytes() for path in sorted(golden.FOLDER.glob("*.sglb"))}
+    paths = [path for path in sorted(golden.FOLDER.iterdir()) if path.suffix in JUDGES]
+    return {path.name: path.read_bytes() for path in paths}
 
 
 def forgery(choices):

@@ -14,7 +14,9 @@ from pathlib import Path
 
 import numpy as np
 
-from sglb import SGLBClassifier, SGLBRegressor
+from sglb import SGLBClassifier, SGLBRanker, SGLBRegressor
+from sglb.estimators.posterior import Posterior
+from sglb.posterior import LongChains
 from sglb.samplers import Langevin
 
 RECORD = Path(__file__).parent / "data" / "fits.json"
@@ -80,6 +82,11 @@ def classify(X, y, *, fit=None, **parameters):
 def regress(X, y, *, fit=None, **parameters):
     settings = {"n_estimators": 20, "random_state": 0, "n_jobs": 1} | parameters
     return SGLBRegressor(**settings).fit(X, y, **(fit or {}))
+
+
+def rank(X, y, **parameters):
+    settings = {"n_estimators": 20, "random_state": 0, "n_jobs": 1} | parameters
+    return SGLBRanker(**settings).fit(X, y, group=np.arange(len(y)) // 20)
 
 
 def frame(n_rows=600):
@@ -164,14 +171,55 @@ FITS = {
     ),
     "60,000 rows, softmax": lambda: classify(LARGE, three(LARGE), n_estimators=5, n_jobs=2),
     "310,000 rows": lambda: classify(HUGE, two(HUGE), n_estimators=4, n_jobs=2),
+    "hamiltonian": lambda: classify(X, two(X), sampler="hamiltonian"),
+    "tempering": lambda: classify(X, two(X), sampler="tempering"),
+    "three chains": lambda: classify(X, two(X), n_chains=3),
+    "ranking, xendcg": lambda: rank(X, three(X), loss="xendcg"),
+    "ranking, stochastic_rank": lambda: rank(X, three(X), loss="stochastic_rank", n_jobs=2),
+    "ranking, yeti": lambda: rank(X, three(X), loss="yeti"),
+    "uncertainty": lambda: regress(X[:300], numbers(X[:300]), uncertainty=True),
+    "posterior": lambda: classify(X, three(X)).posterior(
+        X, three(X), n_draws=8, prior_variance=0.3
+    ),
+    "full posterior": lambda: classify(X, two(X)).posterior(
+        X, two(X), kind="full", n_draws=8, n_steps=40, prior_variance=0.3
+    ),
+    "long chains": lambda: regress(X, numbers(X)).posterior(
+        X, numbers(X), kind="paper", n_draws=8, n_steps=40, temperature=1.0
+    ),
 }
 
 
-def digest(model):
-    """SHA-256 of all that a prediction is made of."""
-    trees, content = model.trace_.arrays(), hashlib.sha256()
-    parts = [trees[name] for name in ("features", "lows", "highs", "depths", "values")]
-    for part in [*parts, trees["C"][:, 0, 0], model.trace_.offset]:
+def arrays_of(trace):
+    """Splits, leaf values, transitions and offset of a chain."""
+    trees = trace.arrays()
+    yield from (trees[name] for name in ("features", "lows", "highs", "depths", "values"))
+    yield from [trees["C"][:, 0, 0]] if trace.size == 1 else [trees["C"], trees["b"]]
+    yield trace.offset
+
+
+def drawn_arrays(drawn):
+    """What the draws of a posterior are."""
+    if isinstance(drawn, LongChains):
+        return [array for trace in drawn.traces for array in arrays_of(trace)]
+    return [] if drawn is None else [drawn.draws.values, drawn.draws.stages]
+
+
+def digest(fitted):
+    """SHA-256 of all that a prediction, a draw or a law of outcomes is made of."""
+    estimator = fitted.model if isinstance(fitted, Posterior) else fitted
+    parts = [array for trace in estimator.traces_ for array in arrays_of(trace)]
+    parts += drawn_arrays(estimator._model.posterior)
+    if isinstance(fitted, Posterior):
+        parts += drawn_arrays(fitted._posterior)
+    if estimator._model.outcomes is not None:
+        outcomes = estimator._model.outcomes
+        parts += [
+            *arrays_of(outcomes.scale.traces[0]),
+            np.array(list(outcomes.parameters.values())),
+        ]
+    content = hashlib.sha256()
+    for part in parts:
         content.update(str(part.shape).encode() + np.ascontiguousarray(part).tobytes())
     return content.hexdigest()
 

@@ -5,7 +5,7 @@ import pytest
 
 import sglb
 from sglb import SGLBClassifier, SGLBRanker, SGLBRegressor
-from sglb.samplers import Cyclical, Tempering
+from sglb.samplers import Cyclical, Hamiltonian, Langevin, Tempering
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(400, 4))
@@ -110,3 +110,12 @@ def test_tempering_tells_how_often_neighbours_exchange(capsys):
 def test_invalid_settings_are_rejected(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+@pytest.mark.parametrize("sampler", [Langevin, Hamiltonian, Cyclical])
+def test_structure_noise_is_a_multiple_of_the_noise_of_the_leaves(sampler):
+    lengths = {"cycle_length": 2} if sampler is Cyclical else {}
+    for factor in (0.0, 0.5, 2.0):
+        move = sampler(0.1, 2.0, 0.01, **lengths, structure_noise=factor).move(1)
+        assert move.noise > 0.0
+        assert move.structure_noise == pytest.approx(factor * move.noise, rel=1e-14)

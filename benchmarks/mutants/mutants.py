@@ -153,7 +153,7 @@ CHAIN = [
     ),
     *of(
         "sglb/trace.py",
-        "test_trace.py",
+        "test_trace.py test_chains.py",
         ("self._n_trees = t + 1", "self._n_trees = t + 2"),
         ("self.temperatures}", "0.0 * self.temperatures}"),
         ("    for state in states[1:]:  #", "    for state in states[2:]:  #"),

@@ -41,7 +41,7 @@ def side_by_side(
         except BaseException as error:
             fail(error)
 
-    own, others = [0], list[Thread]()
+    numbers, others = [0], list[Thread]()
     try:
         for number in [next(waiting) for _ in range(n_threads - 1)]:
             thread = Thread(target=copy_context().run, args=(work, number))
@@ -49,8 +49,8 @@ def side_by_side(
                 thread.start()
                 others.append(thread)
             except RuntimeError:  # the system gives no more threads
-                own.append(number)
-        work(*own)
+                numbers.append(number)
+        work(*numbers)
         for thread in others:
             thread.join()
     except BaseException as error:  # Ctrl-C, while the caller waits for the others

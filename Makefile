@@ -11,7 +11,7 @@ INSTALL := $(PIP) install --no-build-isolation --config-settings=cmake.define.SG
 SOURCES := CMakeLists.txt pyproject.toml $(wildcard src/core/* src/bindings/*) \
 	$(shell find src/sglb -type d -not -name __pycache__)
 
-.PHONY: demo test lint fuzz bench quality kernels clean
+.PHONY: demo test lint fuzz bench quality kernels mutants sanitize clean
 
 demo: $(STAMPS)/run
 	$(BIN)/sglb demo
@@ -45,6 +45,14 @@ quality: $(STAMPS)/bench
 # Needs valgrind.
 kernels: $(STAMPS)/run
 	$(BIN)/python -m benchmarks.kernels $(KERNELS)
+
+# An hour: each bug of the list is built into a copy of the tree.
+mutants: $(STAMPS)/test
+	$(BIN)/python -m benchmarks.mutants $(MUTANTS)
+
+# SANITIZER=thread for races.
+sanitize: $(STAMPS)/test
+	$(BIN)/python -m benchmarks.sanitize $(or $(SANITIZER),address)
 
 clean:
 	rm -rf $(VENV) build dist demo .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -11,6 +11,7 @@ import reference_bins
 import reference_noise
 from problems import BLOCK_SIZES, THREADS, generators, seeds, sizes, steps
 from sglb import _core
+from sglb.noise import chain_seed
 
 roles = st.integers(0, 17)
 outputs = st.integers(0, 2**24 - 1)
@@ -119,3 +120,8 @@ def test_arguments_that_make_no_sense_are_refused():
     for seed, step in ((-1, 0), (2**64, 0), (0, -1), (0, 2**32), (0.5, 0), ("a", 0)):
         with pytest.raises(TypeError, match="incompatible function arguments"):
             _core.testing.normals(seed, step, 0, 0, 0, np.empty(3), 1)
+
+
+def test_every_chain_has_a_seed_of_its_own():
+    seeds_of_chains = {chain_seed(seed, chain) for seed in range(50) for chain in range(50)}
+    assert len(seeds_of_chains) == 2500  # equal by chance with probability 2e-13

@@ -79,3 +79,19 @@ def test_threads_inherit_the_context_of_the_caller():
     with np.errstate(over="raise"):
         states = side_by_side([lambda: np.geterr()["over"]] * 3, 3)
     assert states == ["raise"] * 3
+
+
+@pytest.mark.parametrize("n_started", [0, 1])
+def test_where_the_system_gives_no_more_threads_those_there_are_do_the_work(monkeypatch, n_started):
+    start, started = threading.Thread.start, []
+
+    def few(thread):
+        if len(started) == n_started:
+            raise RuntimeError("can't start new thread")
+        started.append(thread)
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", few)
+    tasks = [partial(int, number) for number in range(9)]
+    assert side_by_side(tasks, 4) == list(range(9))
+    assert len(started) == n_started

@@ -195,3 +195,13 @@ def test_a_state_the_chain_never_was_in_is_refused(k):
     for ask in (trace.at, trace.weights, lambda k: trace.predict(X, states=[k])):
         with pytest.raises(ValueError, match=f"state {k} does not exist: the chain has 3 steps"):
             ask(k)
+
+
+def test_the_temperature_of_each_step_is_kept():
+    trace = make_trace(np.random.default_rng(0), 0)
+    for noise in (0.0, 1.0, 2.0):
+        structure = Structure(*(np.empty(0, dtype) for dtype in (np.int32, np.uint8, np.uint8)))
+        trace.append(structure, np.ones((1, 1)), Move(0.1, noise=noise))
+    expected = [0.0, 0.05, 0.2]  # noise^2 * learning rate / 2
+    for same in (trace, trace.at(3), Trace.from_arrays(trace.bins, trace.offset, trace.arrays())):
+        assert same.temperatures == pytest.approx(expected)

@@ -29,20 +29,20 @@ class Built(NamedTuple):
 
 def build():
     """Bring the extension and the switch up to date."""
-    cmake = _cmake()
+    tool = cmake()
     FOLDER.mkdir(parents=True, exist_ok=True)
-    _run(
-        cmake,
+    run(
+        tool,
         *("-S", REPOSITORY, "-B", FOLDER),
         "-DCMAKE_BUILD_TYPE=RelWithDebInfo",
         f"-DCMAKE_CXX_FLAGS_RELWITHDEBINFO={FLAGS}",
         f"-DPython_EXECUTABLE={sys.executable}",
     )
-    _run(cmake, "--build", FOLDER, "--target", "_core", "--parallel", "2")
+    run(tool, "--build", FOLDER, "--target", "_core", "--parallel", "2")
     compiler = _compiler()
     switch = FOLDER / "switch.so"
-    _run(compiler, "-O2", "-shared", "-fPIC", Path(__file__).parent / "switch.cpp", "-o", switch)
-    version = _run(compiler, "--version").splitlines()[0]
+    run(compiler, "-O2", "-shared", "-fPIC", Path(__file__).parent / "switch.cpp", "-o", switch)
+    version = run(compiler, "--version").splitlines()[0]
     return Built(
         max(FOLDER.glob("_core*.so"), key=lambda path: path.stat().st_mtime), switch, version
     )
@@ -54,8 +54,8 @@ def run_program(source):
     program = FOLDER / source.stem
     flags = ("-std=c++20", "-O3", "-Wall", "-Wextra", "-I", REPOSITORY / "src" / "core")
     library = next(FOLDER.rglob("libsglb_core.a"))
-    _run(_compiler(), *flags, source, library, "-pthread", "-o", program)
-    return _run(program)
+    run(_compiler(), *flags, source, library, "-pthread", "-o", program)
+    return run(program)
 
 
 def _compiler():
@@ -66,7 +66,8 @@ def _compiler():
     raise NotReadyError(f"{FOLDER} names no compiler; delete it and try again")
 
 
-def _cmake():
+def cmake():
+    """The path of CMake."""
     result = shutil.which("cmake")
     if result is None:
         try:
@@ -77,7 +78,8 @@ def _cmake():
     return result
 
 
-def _run(*call):
+def run(*call):
+    """What a command prints, or NotReadyError with its message."""
     done = subprocess.run([str(part) for part in call], capture_output=True, text=True)
     if done.returncode != 0:
         message = (done.stderr or done.stdout).strip()

@@ -9,6 +9,8 @@
 #include <optional>
 #include <stdexcept>
 
+#include "interpreter_lock.h"
+
 namespace sglb::bindings {
 
 namespace nb = nanobind;

@@ -15,7 +15,7 @@ void py_find_thresholds(AnyMatrix x, int max_bins, int64_t sample_rows, uint64_t
                 n_thresholds.shape(0) == x.shape(1),
             "thresholds must be (F, max_bins - 1)");
     const Table table = table_of(x);
-    nb::gil_scoped_release release;
+    LockRelease release;
     find_thresholds(table, max_bins, sample_rows, seed, thresholds.data(), n_thresholds.data(),
                     n_threads);
 }
@@ -26,7 +26,7 @@ void py_encode(AnyMatrix x, In<double, 2> thresholds, In<int32_t, 1> n_threshold
     require(columns.shape(0) == x.shape(1) && columns.shape(1) == x.shape(0),
             "columns must be (F, N)");
     const Table table = table_of(x);
-    nb::gil_scoped_release release;
+    LockRelease release;
     encode(table, thresholds.data(), n_thresholds.data(), length(thresholds, 1), columns.data(),
            n_threads);
 }
@@ -35,14 +35,14 @@ void py_to_rows(In<uint8_t, 2> columns, Array<uint8_t, 2> rows, int n_threads) {
     require(rows.shape(0) == columns.shape(1) && rows.shape(1) >= columns.shape(0) &&
                 rows.shape(1) % 8 == 0,
             "rows must be (N, F padded to a multiple of 8)");
-    nb::gil_scoped_release release;
+    LockRelease release;
     to_rows(columns.data(), length(columns, 0), length(columns, 1), length(rows, 1), rows.data(),
             n_threads);
 }
 
 int64_t py_first_infinity(AnyMatrix x, int n_threads) {
     const Table table = table_of(x);
-    nb::gil_scoped_release release;
+    LockRelease release;
     return first_infinity(table, n_threads);
 }
 

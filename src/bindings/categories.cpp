@@ -65,7 +65,7 @@ Combinations combinations_of(const In<int32_t, 2>& members, const Levels& levels
 
 void py_permutation(uint64_t seed, uint32_t copy, Array<uint32_t, 1> order) {
     require(length(order, 0) < int64_t{1} << 32, "order must have fewer than 2^32 rows");
-    nb::gil_scoped_release release;
+    LockRelease release;
     permutation(seed, copy, length(order, 0), order.data());
 }
 
@@ -78,7 +78,7 @@ void py_level_sums(const LevelsObject& object, const TargetsObject& target_objec
     require(length(counts, 0) == total && length(sums, 1) == total &&
                 length(sums, 0) == targets.n_targets,
             "sums must be (K, L), counts (L,), L the sum of n_levels");
-    nb::gil_scoped_release release;
+    LockRelease release;
     level_sums(levels, targets, sums.data(), counts.data(), n_threads);
 }
 
@@ -99,7 +99,7 @@ void py_ordered_codes(const LevelsObject& object, const TargetsObject& target_ob
     const OrderedStatistics ordered{
         orders.data(),     length(orders, 0),   {prior.means.data(), prior.unit},
         thresholds.data(), n_thresholds.data(), length(thresholds, 1)};
-    nb::gil_scoped_release release;
+    LockRelease release;
     ordered_codes(levels, targets, ordered, columns.data(), n_threads);
 }
 
@@ -110,7 +110,7 @@ void py_combine(const LevelsObject& object, In<int32_t, 2> members, Array<int32_
     require(length(numbers, 0) == combinations.n && length(numbers, 1) == levels.n_rows &&
                 length(n_numbers, 0) == combinations.n,
             "numbers must be (M, N), n_numbers (M,)");
-    nb::gil_scoped_release release;
+    LockRelease release;
     combine(levels, combinations, numbers.data(), n_numbers.data(), n_threads);
 }
 
@@ -122,13 +122,13 @@ void py_combination_gains(const LevelsObject& object, In<int32_t, 2> members,
     const Targets targets = target_object.of(levels);
     require(length(gains, 0) == combinations.n && length(errors, 0) == combinations.n,
             "gains and errors must be (M,)");
-    nb::gil_scoped_release release;
+    LockRelease release;
     combination_gains(levels, combinations, targets, ridge, gains.data(), errors.data(), n_threads);
 }
 
 int64_t py_number_keys(In<uint64_t, 1> keys, Array<int32_t, 1> numbers) {
     require(numbers.shape(0) == keys.shape(0), "numbers must be as long as keys");
-    nb::gil_scoped_release release;
+    LockRelease release;
     return number_keys(keys.data(), length(keys, 0), numbers.data());
 }
 
@@ -139,7 +139,7 @@ void check_slots(int64_t n_keys, int64_t n_slots) {
 
 void py_place_keys(In<uint64_t, 1> keys, Array<int32_t, 1> slots) {
     check_slots(length(keys, 0), length(slots, 0));
-    nb::gil_scoped_release release;
+    LockRelease release;
     place_keys(keys.data(), length(keys, 0), slots.data(), length(slots, 0));
 }
 
@@ -147,7 +147,7 @@ void py_find_keys(In<uint64_t, 1> wanted, In<uint64_t, 1> keys, In<int32_t, 1> s
                   Array<int32_t, 1> numbers, int n_threads) {
     check_slots(length(keys, 0), length(slots, 0));
     require(numbers.shape(0) == wanted.shape(0), "numbers must be as long as wanted");
-    nb::gil_scoped_release release;
+    LockRelease release;
     find_keys(wanted.data(), length(wanted, 0),
               {keys.data(), length(keys, 0), slots.data(), length(slots, 0)}, numbers.data(),
               n_threads);

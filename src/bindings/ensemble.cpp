@@ -172,7 +172,7 @@ void py_predict(const PredictorObject& object, AnyMatrix x, Array<double, 2> out
                 length(out, 0) == predictor.n_states() * predictor.n_outputs(),
             "out must be (S * K, N)");
     const Table table = object.table(x);
-    nb::gil_scoped_release release;
+    LockRelease release;
     predictor.raw(table, out.data(), n_threads);
 }
 
@@ -184,7 +184,7 @@ void py_predict_linked(const PredictorObject& object, AnyMatrix x, const std::st
                 kernel.fits(predictor.n_outputs(), length(out, 1)),
             "out must be (N, C) with a column for each prediction of one state");
     const Table table = object.table(x);
-    nb::gil_scoped_release release;
+    LockRelease release;
     predictor.linked(table, kernel, length(out, 1), out.data(), n_threads);
 }
 
@@ -201,7 +201,7 @@ void py_predict_entropies(const PredictorObject& object, AnyMatrix x, const std:
                 parts.shape(1) == n,
             "mean must be (N, C), parts (3, N)");
     const Table table = object.table(x);
-    nb::gil_scoped_release release;
+    LockRelease release;
     double* knowledge = parts.data();
     predictor.entropies(table, kernel, {mean.data(), knowledge, knowledge + n, knowledge + 2 * n},
                         n_threads);
@@ -217,7 +217,7 @@ void py_predict_variance(const PredictorObject& object, AnyMatrix x, const std::
                 length(mean, 1) == predictor.n_outputs(),
             "mean and variance must be (N, K)");
     const Table table = object.table(x);
-    nb::gil_scoped_release release;
+    LockRelease release;
     predictor.variance(table, kernel, {mean.data(), variance.data()}, n_threads);
 }
 

@@ -13,7 +13,7 @@ namespace sglb::bindings {
 namespace {
 
 double py_largest(nb::ndarray<const double, nb::c_contig, nb::device::cpu> values, int n_threads) {
-    nb::gil_scoped_release release;
+    LockRelease release;
     return largest(values.data(), static_cast<int64_t>(values.size()), n_threads);
 }
 
@@ -57,7 +57,7 @@ void py_leaf_sums(LeafSums& sums, ShardObject& shard, const StructureObject& str
         if (!object.slopes.gradient) input.shift = path->sum.data();
         input.row_stride = path->row_stride;
     }
-    nb::gil_scoped_release release;
+    LockRelease release;
     sum_leaves(input, shard.workspace, sums, shard.n_threads);
 }
 
@@ -112,7 +112,7 @@ void py_look_ahead(ShardObject& shard, const StructureObject& structure, const P
     const Transition stay;
     const Step step{structure.splits, structure.depth, path.sum.data(), stay,
                     start.data(),     length(raw, 0),  length(raw, 1)};
-    nb::gil_scoped_release release;
+    LockRelease release;
     advance(shard.code_columns.data(), step, shard.workspace, ahead.data(), shard.n_threads);
 }
 
@@ -138,7 +138,7 @@ void py_advance(ShardObject& shard, const StructureObject& structure, In<double,
     structure.check_features(shard.n_features());
     const Step step = step_of(structure, values, transition, offset, state);
     require(step.n_rows == shard.n_rows(), "state must be (d, K, N)");
-    nb::gil_scoped_release release;
+    LockRelease release;
     advance(shard.code_columns.data(), step, shard.workspace, state.data(), shard.n_threads);
 }
 
@@ -148,7 +148,7 @@ void py_add_tree(In<uint8_t, 2> columns, const StructureObject& structure, In<do
     structure.check_features(length(columns, 0));
     const Step step = step_of(structure, values, transition, offset, state);
     require(step.n_rows == length(columns, 1), "state must be (d, K, N), columns (F, N)");
-    nb::gil_scoped_release release;
+    LockRelease release;
     advance(columns.data(), step, state.data(), n_threads);
 }
 

@@ -16,7 +16,7 @@ double py_gradient(const std::string& loss, LossParameters parameters, In<double
     require(same_shape(gradient, raw) && (!hessian || same_shape(*hessian, raw)),
             "raw, gradient and hessian must be (K, N)");
     const LossKernel kernel = loss_of(loss, std::move(parameters), y, raw);
-    nb::gil_scoped_release release;
+    LockRelease release;
     return loss_gradient(kernel, length(raw, 1), length(raw, 0), y.data(), raw.data(),
                          gradient.data(), pointer(hessian), n_threads);
 }
@@ -26,7 +26,7 @@ void py_link(const std::string& link, double parameter, In<double, 2> raw, Array
     const Link kernel = find_link(link, parameter);
     require(out.shape(0) == raw.shape(1) && kernel.fits(length(raw, 0), length(out, 1)),
             "raw must be (K, N), out (N, C)");
-    nb::gil_scoped_release release;
+    LockRelease release;
     link_scores(kernel, raw.data(), length(raw, 0), length(raw, 1), length(out, 1), out.data(),
                 n_threads);
 }
@@ -34,7 +34,7 @@ void py_link(const std::string& link, double parameter, In<double, 2> raw, Array
 void py_cross_entropy(In<double, 1> y, In<double, 2> raw, Array<double, 1> out) {
     require(y.shape(0) == out.shape(0) && y.shape(0) == raw.shape(1) && raw.shape(0) > 0,
             "y and out must be (N,), raw (K, N)");
-    nb::gil_scoped_release release;
+    LockRelease release;
     cross_entropy(length(raw, 1), length(raw, 0), y.data(), raw.data(), out.data());
 }
 

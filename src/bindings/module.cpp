@@ -8,7 +8,7 @@ namespace sglb::bindings {
 namespace {
 
 void check_signals() {
-    nb::gil_scoped_acquire acquire;
+    const LockHold hold;
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
 }
 

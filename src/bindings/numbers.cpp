@@ -23,7 +23,7 @@ double py_total(const In<double, 1>& values, const MaybeVector& weight) {
 
 void py_running_totals(In<double, 1> values, Array<double, 1> sums) {
     require(sums.shape(0) == values.shape(0), "sums must be as long as values");
-    nb::gil_scoped_release release;
+    LockRelease release;
     running_totals(values.data(), length(values, 0), sums.data());
 }
 
@@ -32,7 +32,7 @@ using Function = void (*)(const double*, int64_t, double*);
 template <Function function>
 void py_each(In<double, 1> values, Array<double, 1> out) {
     require(out.shape(0) == values.shape(0), "out must be as long as values");
-    nb::gil_scoped_release release;
+    LockRelease release;
     function(values.data(), length(values, 0), out.data());
 }
 

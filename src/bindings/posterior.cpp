@@ -58,7 +58,7 @@ void py_sum_curvature(In<double, 3> state, In<double, 2> diagonal, MaybeMatrix<d
     require(length(diagonal, 0) == shape.n_outputs && length(diagonal, 1) == shape.n_rows &&
                 (!factor || same_shape(*factor, diagonal)) && length(magic, 0) == shape.n_draws,
             "diagonal and factor must be (K, N), magic (M,)");
-    nb::gil_scoped_release release;
+    LockRelease release;
     sum_curvature(shape, state.data(), {diagonal.data(), pointer(factor)}, rows, magic.data(),
                   sums.data(), n_threads);
 }
@@ -69,7 +69,7 @@ void py_sum_gradient(In<double, 3> gradient, MaybeVector weight, In<int32_t, 1> 
     const RowLeaves rows = leaves_of(leaf, shape, sums);
     require((!weight || length(*weight, 0) == shape.n_rows) && length(magic, 0) == shape.n_draws,
             "weight must be (N,), magic (M,)");
-    nb::gil_scoped_release release;
+    LockRelease release;
     sum_gradient(shape, gradient.data(), pointer(weight), rows, magic.data(), sums.data(),
                  n_threads);
 }
@@ -79,7 +79,7 @@ void py_advance_draws(In<int32_t, 1> leaf, In<double, 3> values, double shrink,
     const DrawShape shape = shape_of(state);
     const RowLeaves rows = leaves_of(leaf, shape, values);
     require(length(largest, 0) == shape.n_draws, "largest must be (M,)");
-    nb::gil_scoped_release release;
+    LockRelease release;
     advance_draws(shape, rows, values.data(), shrink, state.data(), largest.data(), n_threads);
 }
 
@@ -93,13 +93,13 @@ void py_add_partitions(In<int32_t, 2> leaves, In<int64_t, 1> first, In<double, 3
             "leaves must be (T, n), first (T,), values (L, K, M), state (K, N, M) of N >= "
             "first_row + n rows");
     require_leaves(leaves, first, length(values, 0));
-    nb::gil_scoped_release release;
+    LockRelease release;
     add_partitions(shape, {leaves.data(), first.data(), n_partitions, first_row, n_rows},
                    values.data(), state.data(), n_threads);
 }
 
 void py_draw_normals(const Draws& draws, uint32_t role, uint32_t first_draw, Array<double, 3> out) {
-    nb::gil_scoped_release release;
+    LockRelease release;
     draw_normals({draws.seed, draws.step, static_cast<Role>(role)}, first_draw, length(out, 0),
                  length(out, 1), length(out, 2), out.data());
 }
@@ -112,7 +112,7 @@ void py_tree_leaves(In<uint8_t, 2> columns, const std::vector<StructureObject*>&
             "leaves must be (T, n), n rows of the columns");
     for (const StructureObject* structure : structures)
         structure->check_features(length(columns, 0));
-    nb::gil_scoped_release release;
+    LockRelease release;
     parallel_rows(n, n_threads, [&](int64_t begin, int64_t end) {
         for (size_t t = 0; t < structures.size(); ++t)
             leaf_indices(columns.data() + first_row + begin, n_rows, structures[t]->splits,
@@ -130,7 +130,7 @@ void py_add_leaf_draws(In<int32_t, 2> leaves, In<int64_t, 1> first, In<float, 3>
     require_leaves(leaves, first, length(values, 0));
     const LeafDraws draws{n_partitions, length(values, 1), length(values, 2), first.data(),
                           values.data()};
-    nb::gil_scoped_release release;
+    LockRelease release;
     add_leaf_draws(draws, leaves.data(), n_rows, out.data(), n_threads);
 }
 

@@ -115,7 +115,7 @@ double py_stochastic_rank(const RankingTargetObject& object, In<double, 1> raw,
                           const SmoothingObject& smoothing, const Draws& draws, OutVector gradient,
                           int n_threads) {
     check_rows(object.queries.queries, raw, gradient);
-    nb::gil_scoped_release release;
+    LockRelease release;
     return stochastic_rank(object.target, raw.data(), smoothing.smoothing,
                            {draws.seed, draws.step, Role::ranking}, gradient.data(), n_threads);
 }
@@ -123,7 +123,7 @@ double py_stochastic_rank(const RankingTargetObject& object, In<double, 1> raw,
 void py_rank_curvature(const RankingTargetObject& object, const SmoothingObject& smoothing,
                        const Draws& draws, OutVector hessian, int n_threads) {
     require(length(hessian, 0) == object.queries.queries.n_rows, "hessian must be (N,)");
-    nb::gil_scoped_release release;
+    LockRelease release;
     rank_curvature(object.target, smoothing.smoothing, {draws.seed, draws.step, Role::curvature},
                    hessian.data(), n_threads);
 }
@@ -131,7 +131,7 @@ void py_rank_curvature(const RankingTargetObject& object, const SmoothingObject&
 double py_lambdarank(const RankingTargetObject& object, In<double, 1> raw, double sigma,
                      bool normalise, OutVector gradient, MaybeOutVector hessian, int n_threads) {
     check_rows(object.queries.queries, raw, gradient, hessian);
-    nb::gil_scoped_release release;
+    LockRelease release;
     return lambdarank(object.target, raw.data(), sigma, normalise,
                       {gradient.data(), pointer(hessian)}, n_threads);
 }
@@ -141,7 +141,7 @@ double py_pairwise_logistic(const QueriesObject& queries, In<double, 1> relevanc
                             MaybeOutVector hessian, int n_threads) {
     check_rows(queries.queries, raw, gradient, hessian);
     require(length(relevance, 0) == length(raw, 0), "relevance must be (N,)");
-    nb::gil_scoped_release release;
+    LockRelease release;
     return pairwise_logistic(queries.queries, relevance.data(), raw.data(), sigma,
                              {gradient.data(), pointer(hessian)}, n_threads);
 }
@@ -150,14 +150,14 @@ void py_pairwise_losses(const QueriesObject& queries, In<double, 1> relevance, I
                         double sigma, OutVector loss, int n_threads) {
     check_rows(queries.queries, raw, loss);
     require(length(relevance, 0) == length(raw, 0), "relevance must be (N,)");
-    nb::gil_scoped_release release;
+    LockRelease release;
     pairwise_losses(queries.queries, relevance.data(), raw.data(), sigma, loss.data(), n_threads);
 }
 
 double py_yeti(const RankingTargetObject& object, In<double, 1> raw, const ShufflesObject& shuffles,
                const Draws& draws, OutVector gradient, MaybeOutVector hessian, int n_threads) {
     check_rows(object.queries.queries, raw, gradient, hessian);
-    nb::gil_scoped_release release;
+    LockRelease release;
     return yeti(object.target, raw.data(), shuffles.shuffles,
                 {draws.seed, draws.step, Role::shuffle}, {gradient.data(), pointer(hessian)},
                 n_threads);
@@ -168,7 +168,7 @@ void py_ranking_values(const RankingTargetObject& object, In<double, 1> raw, Out
     const Queries& queries = object.queries.queries;
     require(length(raw, 0) == queries.n_rows && length(value, 0) == queries.n_queries,
             "raw must be (N,), value (Q,)");
-    nb::gil_scoped_release release;
+    LockRelease release;
     ranking_values(object.target, raw.data(), value.data(), n_threads);
 }
 

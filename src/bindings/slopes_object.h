@@ -79,7 +79,7 @@ struct SlopesObject {
     // Computes them at the current raw scores; the largest absolute gradient, or infinity.
     double refresh(int n_threads) {
         require(gradient.has_value(), "these slopes are not computed in advance");
-        nb::gil_scoped_release release;
+        LockRelease release;
         return loss_gradient(loss, slopes.n_rows, slopes.n_outputs, pointer(y), pointer(raw),
                              gradient->data(), pointer(hessian), n_threads);
     }

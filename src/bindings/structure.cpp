@@ -66,7 +66,7 @@ struct SampleObject {
         require(nb::cast<const ShardObject&>(shard).numbers.whole(),
                 "a shard with some of the rows draws its part of a sample in stages");
         const int threads = n_threads();
-        nb::gil_scoped_release release;
+        LockRelease release;
         sample.finish(threads);
     }
 };
@@ -128,7 +128,7 @@ struct SearchObject {
 
     StructureObject run(const SampleObject& object, double random_strength) {
         StructureObject result;
-        nb::gil_scoped_release release;
+        LockRelease release;
         const SearchInput input =
             object.sample.search_input({max_depth, l2, random_strength, 0, 0});
         result.depth = search(input, workspace, result.splits, n_threads);

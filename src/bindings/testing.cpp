@@ -22,7 +22,7 @@ namespace {
 void py_normals(uint64_t seed, uint32_t step, uint32_t role, uint32_t output, uint64_t first,
                 Array<double, 1> out, int n_threads) {
     const Stream stream{seed, step, static_cast<Role>(role), output};
-    nb::gil_scoped_release release;
+    LockRelease release;
     parallel_rows(length(out, 0), n_threads, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i)
             out.data()[i] = normal_at(stream, first + static_cast<uint64_t>(i));

@@ -75,7 +75,7 @@ struct Job {
     // The caller's share, thread 0: as work(), but looks up now and then whether the user wants to
     // stop.
     void work_and_listen() noexcept {
-        static thread_local Clock::time_point last;
+        Clock::time_point last = Clock::now();
         try {
             for (int64_t i; (i = take(0)) >= 0;) {
                 task(i);

@@ -5,6 +5,9 @@
 // not depend on the threads. The pool is made on first use and forgotten in a forked child. When it
 // is busy with another call the caller does all the work itself. The first exception of a task
 // reaches the caller.
+//
+// The core has no thread_local variables: where memory is short, the C library aborts the process
+// when a thread first touches one.
 #pragma once
 
 #include <cstdint>

@@ -249,8 +249,8 @@ class Search {
     template <class NodeOf>
     void score(int64_t group, int64_t r, const Level& level, NodeOf&& node_of) {
         const Range pairs = level.range(r);
-        static thread_local std::vector<SplitNode> nodes;
-        nodes.clear();
+        std::vector<SplitNode> nodes;  // not kept by the thread: see parallel.h
+        nodes.reserve(static_cast<size_t>(in_.n_outputs * (pairs.last - pairs.first)));
         for (int64_t k = 0; k < in_.n_outputs; ++k)
             for (int64_t pair = pairs.first; pair < pairs.last; ++pair) {
                 if (!siblings(pair).n_rows) continue;

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from sglb.callbacks import BaseCallback as BaseCallback
     from sglb.callbacks import EarlyStopping as EarlyStopping
     from sglb.callbacks import History as History
+    from sglb.callbacks import KeepOnInterrupt as KeepOnInterrupt
     from sglb.callbacks import Progress as Progress
     from sglb.callbacks import StepInfo as StepInfo
     from sglb.callbacks import Stop as Stop
@@ -50,6 +51,7 @@ _HOMES = {
     "CheckpointError": "errors",
     "EarlyStopping": "callbacks",
     "History": "callbacks",
+    "KeepOnInterrupt": "callbacks",
     "Langevin": "samplers",
     "ModelFormatError": "errors",
     "NonFiniteGradient": "errors",

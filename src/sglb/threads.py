@@ -1,8 +1,9 @@
 """Python work side by side in threads: kernels release the interpreter's lock."""
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
+from itertools import chain
+from threading import Thread
 from typing import TypeVar
 
 Result = TypeVar("Result")
@@ -17,7 +18,8 @@ def side_by_side(
 
     The caller's thread takes the first task, and a thread that is done takes the next one. After an
     error no task begins, `cancel` is called to end those that run, and the error is raised when
-    all of them have ended. Threads inherit the caller's context, such as np.errstate.
+    all of them have ended. Threads inherit the caller's context, such as np.errstate. Where the
+    system gives no more threads, those that there are do all the work.
     """
     n_threads = min(n_threads, len(tasks))
     if n_threads <= 1:
@@ -30,23 +32,31 @@ def side_by_side(
         errors.append(error)
         cancel()
 
-    def work(number: int | None) -> None:
+    def work(*first: int) -> None:
         try:
-            while number is not None and not errors:
+            for number in chain(first, waiting):
+                if errors:
+                    break
                 results[number] = tasks[number]()
-                number = next(waiting, None)
         except BaseException as error:
             fail(error)
 
-    with ThreadPoolExecutor(n_threads - 1) as pool:
-        try:
-            starts = [next(waiting) for _ in range(n_threads - 1)]
-            futures = [pool.submit(copy_context().run, work, number) for number in starts]
-            work(0)
-            for future in futures:
-                future.result()
-        except BaseException as error:  # Ctrl-C, while the caller waits for the others
-            fail(error)
+    numbers, others = [0], list[Thread]()
+    try:
+        for number in [next(waiting) for _ in range(n_threads - 1)]:
+            thread = Thread(target=copy_context().run, args=(work, number))
+            try:
+                thread.start()
+                others.append(thread)
+            except RuntimeError:  # the system gives no more threads
+                numbers.append(number)
+        work(*numbers)
+        for thread in others:
+            thread.join()
+    except BaseException as error:  # Ctrl-C, while the caller waits for the others
+        fail(error)
+        for thread in others:
+            thread.join()
     if errors:
         raise errors[0]
     return [results[number] for number in range(len(tasks))]

@@ -13,6 +13,7 @@ from sglb.callbacks.base import (
 )
 from sglb.callbacks.displays import say
 from sglb.callbacks.history import EvaluationSet, History
+from sglb.callbacks.interrupt import KeepOnInterrupt
 from sglb.callbacks.progress import Progress
 from sglb.callbacks.stopping import EarlyStopping
 from sglb.callbacks.time_limit import TimeLimit
@@ -24,6 +25,7 @@ __all__ = [
     "Evaluation",
     "EvaluationSet",
     "History",
+    "KeepOnInterrupt",
     "Parameters",
     "Progress",
     "StepInfo",

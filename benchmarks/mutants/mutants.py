@@ -1,0 +1,343 @@
+"""The bugs: a file, a text that occurs there once, its replacement, and the tests to catch it."""
+
+from typing import NamedTuple
+
+
+class Mutant(NamedTuple):
+    file: str  # below src
+    old: str
+    new: str
+    tests: str  # files below tests, or tests in them
+
+
+def of(file: str, tests: str, *changes: tuple[str, str]) -> list[Mutant]:
+    return [Mutant(file, old, new, tests) for old, new in changes]
+
+
+LOSSES = of(
+    "core/loss_formulas.h",
+    "test_losses.py",
+    ("slope = (e * value) * value;", "slope = e * value;"),
+    ("return {-m * wrong.value, wrong.slope};", "return {m * wrong.value, wrong.slope};"),
+    ("return {z - y, 1.0};", "return {z - y, 2.0};"),
+    ("return {-2.0 * m * half,", "return {-m * half,"),
+    ("absolute(r) <= delta ? 1.0 : 0.0", "absolute(r) < delta ? 1.0 : 0.0"),
+    ("factor * (below.value - level)", "factor * (below.value + level - 1.0)"),
+    ("return {curvature * (1.0 + maximum(z - limit, 0.0)) - y", "return {curvature - y"),
+    ("return {1.0 - falling, 0.5 * (1.0 + falling)};", "return {1.0 - falling, falling};"),
+    ("low(1.0 - p[0])", "low(1.5 - p[0])"),
+    ("const double trust = exponential(-t * t);", "const double trust = exponential(t * t);"),
+    ("inverse_width / (square * root)", "inverse_width / square"),
+    ("slope * inverse_width * (1.0 - 2.0 * wrong.value)", "slope * (1.0 - 2.0 * wrong.value)"),
+)
+
+LEAVES = [
+    *of(
+        "core/leaf_values.cpp",
+        "test_leaves.py test_leaf_steps.py test_leaf_paths.py",
+        ("values[index] = move.learning_rate * (start", "values[index] = (start"),
+        ("move.noise * std::sqrt(curvature) * normal_at", "move.noise * curvature * normal_at"),
+        ("if (leaves[j].weight != 0)", "if (leaves[j].curvature != 0)"),
+        ("constexpr double least_curvature = 1e-3;", "constexpr double least_curvature = 1e-2;"),
+        ("(step < 0.0) == (last < 0.0) ? last : 0.5 * last", "last"),
+        ("-(gradient + l2_ * path.sum[index]) / curvature", "-gradient / curvature"),
+        ("gains[d] += (below - above) / sums.share;", "gains[d] += below - above;"),
+        ("nodes[j].weight += nodes[j + half].weight;", ""),
+    ),
+    *of(
+        "sglb/leaves.py",
+        "test_leaf_steps.py test_leaf_paths.py test_leaves.py",
+        ("            self.last[:] = np.inf\n", ""),
+        ('if self.method == "newton" else self', 'if self.method == "gradient" else self'),
+        ("range(self.steps - 1)", "range(self.steps)"),
+    ),
+]
+
+NOISE = [
+    *of(
+        "core/noise.h",
+        "test_noise.py",
+        ("static_cast<uint32_t>(stream.role) | stream.output << 8", "stream.output << 8"),
+        (
+            "return normal_radius(w[0]) * normal_cosine(w[1],",
+            "return normal_radius(w[0]) * unit(w[1] +",
+        ),
+        ("        key1 += 0xBB67AE85;", "        key1 += 0xBB67AE84;"),
+    ),
+    *of(
+        "core/quantise.cpp",
+        "test_quantise.py test_law_noise.py",
+        ("drawn.rest[i] = numbers[i] & 1 ? odd[i] : drawn.rest[i];", ""),
+        ("const double scaled = noise / std::sqrt(weight[i]) *", "const double scaled = noise *"),
+        ("static_cast<double>(offset[i]) - 0.5", "static_cast<double>(offset[i])"),
+        ("const double room = 2147483647.0 - n - 4096.0;", "const double room = 4294967295.0;"),
+    ),
+    *of(
+        "sglb/noise.py",
+        "test_chains.py test_noise.py",
+        (
+            "_core.words(seed, 0, Role.CHAIN, 0, chain, words)",
+            "_core.words(seed, 0, Role.CHAIN, 0, 0, words)",
+        ),
+    ),
+]
+
+SAMPLERS = [
+    *of(
+        "sglb/samplers/langevin.py",
+        "test_law_step.py test_dynamics.py",
+        ("math.sqrt(2.0 * self.temperature / self", "math.sqrt(self.temperature / self"),
+        ("1.0 - self.shrink_rate * self.learning_rate", "1.0 - self.shrink_rate"),
+        ("structure_noise=self.structure_noise * noise", "structure_noise=noise"),
+    ),
+    *of(
+        "sglb/samplers/hamiltonian.py",
+        "test_momentum.py test_dynamics.py test_law_hamiltonian.py",
+        ("noise=math.sqrt(a) * without.noise", "noise=a * without.noise"),
+        ("[-pull, 1.0 - a]]", "[pull, 1.0 - a]]"),
+    ),
+    *of(
+        "sglb/samplers/annealed.py",
+        "test_schedules.py",
+        ("way = min(1.0, step / self.n_steps)", "way = step / self.n_steps"),
+    ),
+    *of(
+        "sglb/samplers/cyclical.py",
+        "test_dynamics.py",
+        ("turn = 0.5 * (step %", "turn = (step %"),
+        (
+            "temperature = self.temperature if self.is_drawn(step) else 0.0",
+            "temperature = self.temperature",
+        ),
+    ),
+    *of(
+        "sglb/samplers/tempering.py",
+        "test_dynamics.py test_law_tempering.py",
+        ("self.shrink_rate * factor,", "self.shrink_rate,"),
+        ("power(ratio, r / (self.n_replicas - 1))", "power(ratio, r / self.n_replicas)"),
+    ),
+    *of(
+        "sglb/samplers/stochastic.py",
+        "test_dynamics.py test_settings.py",
+        (
+            "return Move(self.learning_rate, subsample=self.subsample)",
+            "return Move(self.learning_rate)",
+        ),
+    ),
+    *of(
+        "sglb/tempering.py",
+        "test_law_tempering.py test_dynamics.py",
+        ("gap * (energies[cold] - energies[hot])", "gap * (energies[hot] - energies[cold])"),
+        ("range(step // self.swap_every % 2,", "range(0,"),
+    ),
+    *of(
+        "sglb/schedules.py",
+        "test_schedules.py",
+        ("0.5 + 0.5 * cosine_turn(0.5 * way)", "0.5 + 0.5 * cosine_turn(way)"),
+        (
+            "return self._values[min(step, self.n_steps)]",
+            "return self._values[min(step, self.n_steps - 1)]",
+        ),
+    ),
+]
+
+CHAIN = [
+    *of(
+        "sglb/chain.py",
+        "test_law_step.py test_boosting.py",
+        (
+            "rows.advance(structure, values, move.transition)",
+            "rows.advance(structure, values, type(move.transition).shrink(1.0))",
+        ),
+        ("_core.Draws(self.seed, step)", "_core.Draws(self.seed, 0)"),
+    ),
+    *of(
+        "sglb/trace.py",
+        "test_trace.py test_chains.py",
+        ("self._n_trees = t + 1", "self._n_trees = t + 2"),
+        ("self.temperatures}", "0.0 * self.temperatures}"),
+        ("    for state in states[1:]:  #", "    for state in states[2:]:  #"),
+        (
+            "weights()[:, :1] for trace in traces]) / len(traces)",
+            "weights()[:, :1] for trace in traces])",
+        ),
+    ),
+    *of(
+        "sglb/transition.py",
+        "test_trace.py test_momentum.py",
+        ("after = after @ C[t]", "after = C[t] @ after"),
+        ("np.cumprod(C[1:, 0, 0][::-1])[::-1]", "np.cumprod(C[1:, 0, 0])[::-1]"),
+    ),
+    *of(
+        "sglb/shard.py",
+        "test_shards.py test_law_noise.py test_encoding_models.py",
+        ("return max(gradients), max(hessians)", "return min(gradients), max(hessians)"),
+        (
+            "for other in others:\n            first.add(other)",
+            "for other in others[:0]:\n            first.add(other)",
+        ),
+        ("self._root_copies = math.sqrt(totals.n_copies)", "self._root_copies = 1.0"),
+    ),
+    *of(
+        "sglb/growth.py",
+        "test_boosting.py test_losses.py test_user_losses.py",
+        ("if not now <= far and math", "if now <= far and math"),
+    ),
+    *of(
+        "sglb/boosting.py",
+        "test_callbacks.py",
+        ("info.stop or stop", "info.stop"),
+    ),
+]
+
+SEARCH = [
+    *of(
+        "core/candidate_scores.cpp",
+        "test_search.py test_grow.py",
+        (
+            "return {gl * gl * wr + gr * gr * wl, wl * wr,",
+            "return {gl * gl * wl + gr * gr * wr, wl * wr,",
+        ),
+        ("a.splits_rows | b.splits_rows};", "a.splits_rows};"),
+        ("d += cells[3 * group_features];", "d += cells[2 * group_features];"),
+    ),
+    *of(
+        "core/largest.cpp",
+        "test_losses.py test_slopes.py test_user_losses.py",
+        ("poison += 0.0 * x[i];", ""),
+    ),
+    *of(
+        "sglb/bins.py",
+        "test_bins.py test_encoding.py",
+        ("np.arange(max(n - 1, 0)) + 0.5", "np.arange(max(n - 1, 0)) + 1.0"),
+        ("SAMPLE_ROWS_PER_BIN * max_bins", "SAMPLE_ROWS_PER_BIN"),
+    ),
+]
+
+ENCODERS = [
+    *of(
+        "core/categories.cpp",
+        "test_categories.py test_encoding.py",
+        ("sum.count += weight;", "sum.count += 1.0;"),
+        (
+            "const auto size = static_cast<uint64_t>(i) + 1;",
+            "const auto size = static_cast<uint64_t>(i);",
+        ),
+        ("ordered.prior.unit * ordered.prior.means[target]", "ordered.prior.means[target]"),
+    ),
+    *of(
+        "sglb/categories/encoder.py",
+        "test_encoding.py",
+        ("(sums + self.unit * self.means[:, None]) /", "sums /"),
+        (
+            "self.has_many = self.n_levels > most_levels",
+            "self.has_many = self.n_levels >= most_levels",
+        ),
+        ("levels[self.identifies_rows[columns]] = -1", "levels[self.identifies_rows[columns]] = 0"),
+    ),
+    *of(
+        "sglb/folds.py",
+        "test_folds.py",
+        ("np.lexsort((words[:, 0], classes))", "np.lexsort((words[:, 0],))"),
+        ("differs[repeated].mean() > CHANCE", "differs[repeated].mean() < CHANCE"),
+    ),
+]
+
+ARCHIVE = [
+    *of(
+        "sglb/archive/__init__.py",
+        "test_archive.py test_archive_forged.py",
+        ("digest() != data[-DIGEST_BYTES:]:", "digest() == b'':"),
+        ("name not in LEFT_OUT}", "name}"),
+        ("if length > min(len(data) - 8, MOST_HEADER_BYTES):", "if length > MOST_HEADER_BYTES:"),
+        ("    check_trees(arrays, sizes)\n", ""),
+    ),
+    *of(
+        "sglb/archive/validation.py",
+        "test_archive.py test_archive_forged.py",
+        ("isinstance(value, float) and math.isfinite(value)", "isinstance(value, float)"),
+        ("is_text and len(set(value)) == len(value)", "is_text"),
+    ),
+    *of(
+        "sglb/files.py",
+        "test_archive.py test_table_files.py",
+        ("        draft.chmod(0o666 & ~mask)\n", ""),
+        ("        draft.unlink(missing_ok=True)", "        pass"),
+    ),
+]
+
+POSTERIOR = [
+    *of(
+        "core/frozen.cpp",
+        "test_frozen_kernels.py test_frozen.py",
+        ("row[d] = shrink * row[d] + value[d];", "row[d] = row[d] + value[d];"),
+        ("(diagonal * row[d] - factor * mean[d])", "(diagonal * row[d] + factor * mean[d])"),
+    ),
+    *of(
+        "sglb/posterior/prior.py",
+        "test_frozen.py test_law_frozen.py test_posterior.py",
+        ("np.sqrt(variance / self.cover)", "(variance / self.cover)"),
+        (
+            "return leaves / (self.total_weight * prior_variance)",
+            "return leaves / self.total_weight",
+        ),
+    ),
+    *of(
+        "sglb/posterior/drawing.py",
+        "test_posterior.py test_frozen.py",
+        ("[stages, -stages]", "[stages, stages]"),
+        ("if chain.n_steps == n_steps // 2:", "if chain.n_steps == 0:"),
+    ),
+    *of(
+        "sglb/conformal/ranks.py",
+        "test_conformal.py",
+        ("exact = (n_rows + 1) * coverage", "exact = n_rows * coverage"),
+        ("float(self.scores[k - 1]) if", "float(self.scores[k - 2]) if"),
+    ),
+    *of(
+        "sglb/calibration.py",
+        "test_calibration.py",
+        ("np.sqrt(variance) / mass,", "np.sqrt(variance / mass),"),
+        ("np.cumsum(mass) - 0.5 * mass", "np.cumsum(mass)"),
+    ),
+]
+
+RANKING = [
+    *of(
+        "core/ranking_logistic.cpp",
+        "test_ranking_kernels.py test_ranking_losses.py",
+        ("gradient[l] -= sign * wrong;", "gradient[l] -= wrong;"),
+        ("sigma * sigma * hessian[l]", "sigma * hessian[l]"),
+        ("d.first[begin + l] = 0.5 * loss[l];", "d.first[begin + l] = loss[l];"),
+    ),
+    *of(
+        "core/ranking_pairs.cpp",
+        "test_ranking_kernels.py test_ranking_losses.py",
+        ("gradient[i] -= sum_in_lanes(slope, n);", "gradient[i] += sum_in_lanes(slope, n);"),
+        ("normaliser(2.0 * total)", "normaliser(total)"),
+        (
+            "pairs.normalise = normalise && pairs.raw[0] != pairs.raw[n - 1];",
+            "pairs.normalise = normalise;",
+        ),
+    ),
+]
+
+THREADS = [
+    *of(
+        "core/parallel.cpp",
+        "test_parallel.py",
+        ("[] { the_pool.store(nullptr); }", "[] {}"),
+        ("        if (!failure) failure = std::current_exception();\n", ""),
+    ),
+    *of(
+        "sglb/threads.py",
+        "test_threads.py",
+        ("                if errors:\n                    break\n", ""),
+        ("args=(work, number))", "args=(work,))"),
+    ),
+]
+
+MUTANTS = [
+    *LOSSES, *LEAVES, *NOISE, *SAMPLERS, *CHAIN, *SEARCH, *ENCODERS, *ARCHIVE, *POSTERIOR, *RANKING,
+    *THREADS,
+]  # fmt: skip

@@ -9,7 +9,7 @@ import sglb
 from sglb import SGLBClassifier, SGLBRanker, SGLBRegressor, archive
 from sglb.diagnostics import rhat
 from sglb.posterior import chains_of_draws, drawn_states
-from sglb.samplers import Cyclical, Hamiltonian, Langevin, Tempering
+from sglb.samplers import Hamiltonian, Langevin, Tempering
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(400, 4))
@@ -195,10 +195,9 @@ def test_invalid_settings_are_rejected(make, message):
         make()
 
 
-@pytest.mark.parametrize("sampler", [Langevin, Hamiltonian, Cyclical])
+@pytest.mark.parametrize("sampler", [Langevin, Hamiltonian])
 def test_structure_noise_is_a_multiple_of_the_noise_of_the_leaves(sampler):
-    lengths = {"cycle_length": 2} if sampler is Cyclical else {}
     for factor in (0.0, 0.5, 2.0):
-        move = sampler(0.1, 2.0, 0.01, **lengths, structure_noise=factor).move(1)
+        move = sampler(0.1, 2.0, 0.01, structure_noise=factor).move(1)
         assert move.noise > 0.0
         assert move.structure_noise == pytest.approx(factor * move.noise, rel=1e-14)

@@ -22,9 +22,9 @@ FAST = {"n_estimators": 4, "max_depth": 3, "random_state": 0, "n_jobs": 1}
 FITTED = SGLBRegressor(**FAST).fit(pd.DataFrame(X, columns=["a", "b", "c"]), Y)
 
 
-def put(array, place, value):
+def put(array, position, value):
     changed = array.astype(np.result_type(array, type(value)))
-    changed[place] = value
+    changed[position] = value
     return changed
 
 
@@ -205,7 +205,9 @@ def tables(draw):
         "text": st.lists(st.one_of(st.none(), NAMES), min_size=n_rows, max_size=n_rows),
     }
     chosen = draw(st.lists(st.sampled_from(sorted(kinds)), min_size=1, max_size=4))
-    columns = [(f"{kind} {place}", kind, draw(kinds[kind])) for place, kind in enumerate(chosen)]
+    columns = [
+        (f"{kind} {position}", kind, draw(kinds[kind])) for position, kind in enumerate(chosen)
+    ]
     repeats = draw(st.integers(1, 3))
     return [(name, kind, values * repeats) for name, kind, values in columns]
 
@@ -243,7 +245,7 @@ def test_odd_tables_give_one_model_from_any_library(columns, is_classifier):
     y = np.arange(n_rows) % 3
     kind = SGLBClassifier if is_classifier else SGLBRegressor
     rows = {name: make(columns) for name, make in MAKERS.items()}
-    names = [name for name, what, _ in columns if what == "text"]
+    names = [name for name, dtype, _ in columns if dtype == "text"]
     models = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # numbers as text, and rows that repeat

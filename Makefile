@@ -18,8 +18,9 @@ demo: $(STAMPS)/run
 
 test: lint $(STAMPS)/test
 	$(BIN)/python -m pytest -n auto --dist worksteal
-	! $(BIN)/python -c "import atheris" 2>/dev/null || \
-		$(FUZZ) -seed=1 -runs=3000 $$(mktemp -d) tests/data/fuzz
+	mkdir -p build
+	if $(BIN)/python -c "import atheris" 2>/dev/null; then \
+		$(FUZZ) -seed=1 -runs=3000 $$(mktemp -d) tests/data/fuzz; fi
 
 lint: $(STAMPS)/lint
 	$(BIN)/ruff check .
@@ -28,7 +29,7 @@ lint: $(STAMPS)/lint
 	$(BIN)/clang-format --dry-run --Werror $(wildcard src/core/* src/bindings/* benchmarks/kernels/*.cpp)
 
 # Needs atheris, which `make test` installs where there is a wheel. What it learns is in build/fuzz.
-FUZZ = mkdir -p build && $(BIN)/python tests/fuzz.py -artifact_prefix=build/fuzz-crash-
+FUZZ = $(BIN)/python tests/fuzz.py -artifact_prefix=build/fuzz-crash-
 SECONDS ?= 600
 fuzz: $(STAMPS)/test
 	mkdir -p build/fuzz

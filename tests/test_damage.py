@@ -65,8 +65,8 @@ def large_models():
     many = {"n_estimators": 100, "max_depth": 6, "random_state": 0}
     labels = np.array([f"level {i}" for i in rng.integers(0, 90, 200)], dtype=object)
     table = np.column_stack([X.astype(object), labels])
-    one, several = SGLBRegressor(**many).fit(X, y), SGLBClassifier(**many, n_chains=3)
-    posterior = one.posterior(X, y, n_draws=16, temperature=1.0)
+    single, several = SGLBRegressor(**many).fit(X, y), SGLBClassifier(**many, n_chains=3)
+    posterior = single.posterior(X, y, n_draws=16, temperature=1.0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         long = (
@@ -75,11 +75,11 @@ def large_models():
             .posterior(X, y > 0, kind="paper", n_draws=8, n_steps=100)
         )
     return {
-        "trees": (one, None),
+        "trees": (single, None),
         "chains": (several.fit(X, y > 0), None),
         "categories": (SGLBRegressor(**many, categorical_features=[4]).fit(table, y), None),
         "scores": (SGLBRegressor(n_estimators=500, max_depth=1).fit(X, y, eval_set=(X, y)), None),
-        "draws": (one, posterior._posterior),
+        "draws": (single, posterior._posterior),
         "long chains": (long.model, long._posterior),
     }
 

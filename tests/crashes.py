@@ -28,7 +28,7 @@ FITS["categories"] = kind, parameters | {"n_estimators": 100}, arguments
 PAUSE, LIFE = 0.002, 0.01
 
 
-def told(pipe, step=Chain.step):
+def telling(pipe, step=Chain.step):
     """Return a step that tells of itself first, unless it is repeated or one of a pilot."""
 
     def telling_step(chain):
@@ -63,7 +63,7 @@ def train(name, folder, step=Chain.step):
 def killed_at(n_steps, seconds, name, folder):
     """Kill a fit so long after the beginning of a new step; return whether it was still there."""
     news, pipe = os.pipe()
-    child = in_child(lambda: train(name, folder, told(pipe)))
+    child = in_child(lambda: train(name, folder, telling(pipe)))
     os.close(pipe)
     while n_steps and (words := os.read(news, n_steps)):
         n_steps -= len(words)

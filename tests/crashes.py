@@ -19,20 +19,25 @@ from sglb import Checkpoint, CheckpointError
 from sglb.chain import Chain
 from sglb.checkpoints.store import Store
 
-KILLED = ("chains that stop", "searched length", "categories")
-# Longest life of a child in seconds, and the steps that all of them together may take.
-LIFE, STEPS = 0.12, 100
+# Fits by name, and up to how many new steps a child takes before it is killed. A cross-validation
+# writes a checkpoint every 25 steps of five chains.
+KILLED = {"chains that stop": 16, "searched length": 300, "categories": 9}
+kind, parameters, arguments = FITS["categories"]
+FITS["categories"] = kind, parameters | {"n_estimators": 100}, arguments
+# Seconds between the news of a step and the step, and from there to the kill.
+PAUSE, LIFE = 0.002, 0.01
 
 
-def slowed(seconds, step=Chain.step):
-    """Return a step that takes time, unless it is repeated or of a chain that prepares the rows."""
+def telling(pipe, step=Chain.step):
+    """Return a step that tells of itself first, unless it is repeated or one of a pilot."""
 
-    def slow_step(chain):
+    def telling_step(chain):
         if chain.trace.keep_trees and len(chain.trace) >= chain.replay.n_repeated:
-            time.sleep(seconds)
+            os.write(pipe, b".")
+            time.sleep(PAUSE)
         return step(chain)
 
-    return slow_step
+    return telling_step
 
 
 def in_child(task):
@@ -51,8 +56,21 @@ def in_child(task):
 def train(name, folder, step=Chain.step):
     Chain.step = step
     path = folder / "c"
-    model = fitted(name, callbacks=Checkpoint(path, 2), resume_from=path)
+    model = fitted(name, callbacks=Checkpoint(path, 1), resume_from=path)
     (folder / "model").write_bytes(content(model))
+
+
+def killed_at(n_steps, seconds, name, folder):
+    """Kill a fit so long after the beginning of a new step; return whether it was still there."""
+    news, pipe = os.pipe()
+    child = in_child(lambda: train(name, folder, telling(pipe)))
+    os.close(pipe)
+    while n_steps and (words := os.read(news, n_steps)):
+        n_steps -= len(words)
+    time.sleep(seconds)
+    os.kill(child, signal.SIGKILL)
+    os.close(news)
+    return os.WIFSIGNALED(os.waitpid(child, 0)[1])
 
 
 def finish(name, folder):
@@ -63,21 +81,20 @@ def finish(name, folder):
 
 def kill(name, n_kills, folder):
     """Kill a fit at random moments, let it finish, and start anew until so many were killed."""
-    moments, killed, same = random.Random(7), [], True
-    slow_step = slowed(LIFE * n_kills / STEPS)
-    while sum(killed) < n_kills:
-        killed.append(0)
-        of_fit = folder / f"{name} {len(killed)}"
+    moments, in_a_row, steps, same = random.Random(7), [], [], True
+    while sum(in_a_row) < n_kills:
+        in_a_row.append(0)
+        of_fit = folder / f"{name} {len(in_a_row)}"
         of_fit.mkdir()
-        while sum(killed) < n_kills:
-            child = in_child(lambda: train(name, of_fit, slow_step))  # noqa: B023
-            time.sleep(moments.uniform(0.0, LIFE))
-            os.kill(child, signal.SIGKILL)
-            if os.WIFEXITED(os.waitpid(child, 0)[1]):
+        while sum(in_a_row) < n_kills:
+            n_steps, seconds = moments.randint(0, KILLED[name]), moments.uniform(0.0, LIFE)
+            if not killed_at(n_steps, seconds, name, of_fit):
                 break
-            killed[-1] += 1
+            in_a_row[-1] += 1
+            snapshot = Store(of_fit / "c").read()
+            steps.append(0 if snapshot is None else snapshot.n_steps)
         same &= finish(name, of_fit)
-    return {"fit": name, "kills in a row": killed, "same bytes": same}
+    return {"fit": name, "kills in a row": in_a_row, "steps": steps, "same bytes": same}
 
 
 def kills(n_kills, folder):

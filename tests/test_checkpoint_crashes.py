@@ -31,6 +31,7 @@ def test_fits_that_are_killed_again_and_again_end_with_the_bytes_of_those_that_a
     for result in run("kills", n_kills, tmp_path):
         assert result["same bytes"], result
         assert sum(result["kills in a row"]) == n_kills, result
+        assert result["steps"][-1] > 0, result
 
 
 def test_a_disk_that_is_full_after_any_byte_leaves_the_checkpoints_before(tmp_path):

@@ -88,6 +88,7 @@ def test_forging_without_a_change_is_accepted():
         ("parameters", {"sampler": {"sampler": "hmc", "arguments": {}}}),
         ("parameters", {"loss": {"import": "os"}}),
         ("learning_rate", 0),
+        ("learning_rate", float("inf")),
         ("temperature", -1.0),
         ("shrink_rate", None),
         ("leaf_method", "exact"),

@@ -97,6 +97,7 @@ def test_a_model_that_was_trained_with_another_noise_predicts_the_same(tmp_path)
         ("parameters", {"sampler": {"sampler": "hmc", "arguments": {}}}),
         ("parameters", {"loss": {"import": "os"}}),
         ("learning_rate", 0),
+        ("learning_rate", float("inf")),
         ("temperature", -1.0),
         ("shrink_rate", None),
         ("leaf_method", "exact"),

@@ -259,3 +259,12 @@ def test_shapes_that_do_not_fit_are_rejected():
         _core.to_rows(codes, np.empty((4, 3), dtype=np.uint8), 1)
     with pytest.raises(TypeError, match="incompatible"):
         _core.encode(np.zeros(4), thresholds, n_thresholds, codes, 1)
+
+
+def test_bins_look_at_a_thousand_rows_for_each():
+    x = np.random.default_rng(0).normal(size=(9000, 2))
+    bins = Bins.fit(x, 4, seed=5)
+    expected, n_expected = find_thresholds(x, 4, sample_rows=4000, seed=5)
+    np.testing.assert_array_equal(bins.thresholds, expected)
+    np.testing.assert_array_equal(bins.n_thresholds, n_expected)
+    assert not np.array_equal(expected, find_thresholds(x, 4, sample_rows=1000, seed=5)[0])

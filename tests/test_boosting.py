@@ -308,6 +308,12 @@ def test_a_chain_that_leaves_the_numbers_is_an_error_with_its_step():
         Case(Plain(1e200)).run(20)
 
 
+def test_a_chain_that_runs_away_is_an_error_long_before_it_leaves_the_numbers():
+    with pytest.raises(ChainDiverged, match="diverged") as error:
+        Case(Plain(3.0)).run(500)  # each step doubles the residuals, 2^1024 is infinite
+    assert error.value.step < 50
+
+
 def test_a_users_gradient_that_is_not_finite_is_an_error_with_step_and_row():
     class Fragile:
         def loss(self, y, raw):

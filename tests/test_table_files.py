@@ -9,6 +9,7 @@ import pyarrow.parquet
 import pytest
 
 from sglb import load, tables
+from sglb.files import whole_file
 from shell import done, rejected
 
 SMALL = ["--n-estimators", "30", "--max-depth", "3", "--jobs", "1", "--quiet"]
@@ -84,3 +85,10 @@ def test_no_command_overwrites_its_input(folder):
     done("train", "rows.csv", "-t", "y", "-m", "m.sglb", *SMALL)
     assert "overwritten" in rejected("predict", "m.sglb", "rows.csv", "-o", "rows.csv")
     assert (folder / "rows.csv").read_text() == text
+
+
+def test_a_written_file_has_the_permissions_of_any_new_file(tmp_path):
+    (tmp_path / "other").write_text("")
+    with whole_file(tmp_path / "table") as draft:
+        draft.write_text("a,b")
+    assert (tmp_path / "table").stat().st_mode == (tmp_path / "other").stat().st_mode

@@ -164,7 +164,7 @@ CHAIN = [
     ),
     *of(
         "sglb/shard.py",
-        "test_shards.py test_law_noise.py test_encoding_models.py",
+        "test_shards.py test_boosting.py",
         ("return max(gradients), max(hessians)", "return min(gradients), max(hessians)"),
         (
             "for other in others:\n            first.add(other)",
@@ -174,7 +174,7 @@ CHAIN = [
     ),
     *of(
         "sglb/growth.py",
-        "test_boosting.py test_losses.py test_user_losses.py",
+        "test_boosting.py test_loss_trial.py",
         ("if not now <= far and math", "if now <= far and math"),
     ),
     *of(

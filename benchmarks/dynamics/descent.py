@@ -26,6 +26,8 @@ N_SEEDS = 20
 FIRST_CHOICE, N_CHOICE = 100, 1
 # Problems without a best loss that is known beforehand, and how much longer runs are for one.
 UNKNOWN, LONGER = ("paper",), 3
+# How much longer the runs are that show what more time does, and of which samplers.
+LONG, LONG_METHODS = 10, ("tempering", "annealed", "stochastic", "plain")
 # A run has reached the best loss if this share of the way from the start to it is left.
 LEFT = 0.02
 
@@ -100,6 +102,11 @@ def settings():
     }
 
 
+def run_long(problem_name, setting, seed):
+    """The same with LONG times as many gradients."""
+    return descend(problem_name, *settings()[setting], seed, longer=LONG)
+
+
 def descend(problem_name, make, numbers, seed, *, longer=1):
     """The loss that a sampler reaches, where it started, and what is known of the best."""
     problem, n_steps = problem_of(problem_name, seed), longer * BUDGET[problem_name]
@@ -148,7 +155,7 @@ def left(results, part, problem, seed):
     known = [row["loss"] for row in rows.values()]
     known += [row["best"] for row in rows.values() if row["best"] is not None]
     known += [row["loss"] for row in of_seed(results, "reference", problem, seed).values()]
-    best = min(known)
+    best = min(known, default=0.0)
     return {name: (row["loss"] - best) / (row["start"] - best) for name, row in rows.items()}
 
 

@@ -296,11 +296,11 @@ def single(friction, n_steps=SINGLE_STEPS, gamma=0.1):
     seconds = (time.process_time() - begun) * n_steps / (n_steps + burn_in)
     draws = recorder.raw[None]
     variance = np.square(recorder.raw).mean() * LEAF_ROWS * (1.0 + gamma)
-    some = draws[:, :, ::4]
+    quarter = draws[:, :, ::4]
     return {
         "bias": float(variance - 1.0),
-        "bulk": float(np.median(ess_bulk(some))),
-        "tail": float(np.median(ess_tail(some))),
+        "bulk": float(np.median(ess_bulk(quarter))),
+        "tail": float(np.median(ess_tail(quarter))),
         "n_steps": n_steps,
         "seconds": seconds,
         "formula": single_formula(friction),

@@ -144,10 +144,10 @@ class Watched:
         # Chains are independent, so that the spread of their own variances about the mean of all
         # is that of the estimate.
         mean = flat.mean(axis=0)
-        own = np.square(self.draws - mean).mean(axis=1).mean(axis=1) / variance.mean()
+        ratio = np.square(self.draws - mean).mean(axis=1).mean(axis=1) / variance.mean()
         return {
-            "bias": float(own.mean() - 1.0),
-            "error": float(own.std(ddof=1) / np.sqrt(len(own))),
+            "bias": float(ratio.mean() - 1.0),
+            "error": float(ratio.std(ddof=1) / np.sqrt(len(ratio))),
             "bulk": float(np.median(bulk)),
             "tail": float(np.median(tail)),
             "n_steps": self.n_steps,

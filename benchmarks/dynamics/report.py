@@ -74,8 +74,8 @@ def draws_table(results, part, name, title):
     for method, row in rows.items():
         variance = f"{100 * row['bias']:+.1f} ± {100 * row['error']:.1f} %"
         if part == "greedy":
-            own, unit = 1.0 + row["bias"], 1.0 + base["bias"]
-            variance = f"{100 * (own / unit - 1):+.1f} ± {100 * row['error'] / unit:.1f} %"
+            ratio, unit = 1.0 + row["bias"], 1.0 + base["bias"]
+            variance = f"{100 * (ratio / unit - 1):+.1f} ± {100 * row['error'] / unit:.1f} %"
         speeds = [
             (row[kind] / row["seconds"]) / (base[kind] / base["seconds"])
             for kind in ("bulk", "tail")

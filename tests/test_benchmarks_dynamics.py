@@ -148,6 +148,7 @@ def test_a_tiny_run_is_chosen_compared_and_reported(tmp_path, monkeypatch, capsy
     monkeypatch.setattr(descent, "BUDGET", dict.fromkeys(descent.BUDGET, 40))
     monkeypatch.setattr(descent, "GRIDS", {f: grid[:1] for f, grid in descent.GRIDS.items()})
     monkeypatch.setattr(descent, "N_CHOICE", 1)
+    monkeypatch.setattr(descent, "LONG", 2)
     monkeypatch.setattr(draws, "SINGLE_FRICTIONS", (1.0, 0.5))
     monkeypatch.setattr(draws, "SINGLE_STEPS", 400)
     single = draws.single
@@ -169,8 +170,9 @@ def test_a_tiny_run_is_chosen_compared_and_reported(tmp_path, monkeypatch, capsy
         "uci_kin8nm, 5,000 rows, frozen structures",
         "california_housing, 20,000 rows, searched structures",
         "the goal was 2:",
-        "mean of 2 seeds",
-        "annealed or tempering on all of them",
+        "parity, 2 seeds",
+        "after 2 times as many gradients",
+        "annealed or tempering on each of the problems",
     ):
         assert words in text
     monkeypatch.setattr(descent, "run", lambda *_: pytest.fail("done already"))

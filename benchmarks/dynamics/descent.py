@@ -17,7 +17,8 @@ import numpy as np
 from benchmarks.dynamics.problems import PROBLEMS
 from sglb.boosting import boost
 from sglb.noise import chain_seed
-from sglb.samplers import Annealed, Hamiltonian, Langevin, Plain, Stochastic, Tempering
+from sglb.samplers import Hamiltonian, Langevin, Plain, Stochastic, Tempering
+from sglb.schedules import Shape
 from sglb.tempering import Replicas, temper
 
 # Gradients of all rows that a run may compute: steps times chains.
@@ -26,6 +27,8 @@ N_SEEDS = 20
 FIRST_CHOICE, N_CHOICE = 100, 1
 # Problems without a best loss that is known beforehand, and how much longer runs are for one.
 UNKNOWN, LONGER = ("paper",), 3
+# How much longer the runs are that show what more time does, and of which samplers.
+LONG, LONG_METHODS = 10, ("tempering", "annealed", "stochastic", "plain")
 # A run has reached the best loss if this share of the way from the start to it is left.
 LEFT = 0.02
 
@@ -57,8 +60,9 @@ def hamiltonian(problem, n_steps, t, g):
 
 def annealed(problem, n_steps, t, g, ratio):
     rate, temperature, shrink_rate = units(problem, t, g)
-    ends = (temperature, ratio * temperature), (shrink_rate, ratio * shrink_rate)
-    return Annealed(rate, *ends, max(1, round(COOLING_SHARE * n_steps)))
+    n_cooling = max(1, round(COOLING_SHARE * n_steps))
+    cooling = Shape("geometric", temperature, ratio * temperature, n_cooling)
+    return Langevin(rate, cooling, Shape("geometric", shrink_rate, ratio * shrink_rate, n_cooling))
 
 
 def tempering(problem, n_steps, t, g, ratio):
@@ -70,8 +74,8 @@ def tempering(problem, n_steps, t, g, ratio):
 def default(problem, n_steps):
     """What sampler="auto" does with a loss of numbers that has many valleys."""
     d, c = problem.barrier, problem.curvature
-    ends = (d, 1e-4 * d), (1e-3 * c, 1e-3 * c)
-    return Annealed(E / c, *ends, max(1, round(COOLING_SHARE * n_steps)))
+    cooling = Shape("geometric", d, 1e-4 * d, max(1, round(COOLING_SHARE * n_steps)))
+    return Langevin(E / c, cooling, 1e-3 * c)
 
 
 GRIDS = {
@@ -98,6 +102,11 @@ def settings():
         for make, grid in GRIDS.items()
         for numbers in grid
     }
+
+
+def run_long(problem_name, setting, seed):
+    """The same with LONG times as many gradients."""
+    return descend(problem_name, *settings()[setting], seed, longer=LONG)
 
 
 def descend(problem_name, make, numbers, seed, *, longer=1):
@@ -148,7 +157,7 @@ def left(results, part, problem, seed):
     known = [row["loss"] for row in rows.values()]
     known += [row["best"] for row in rows.values() if row["best"] is not None]
     known += [row["loss"] for row in of_seed(results, "reference", problem, seed).values()]
-    best = min(known)
+    best = min(known, default=0.0)
     return {name: (row["loss"] - best) / (row["start"] - best) for name, row in rows.items()}
 
 

@@ -30,7 +30,8 @@ from sglb.leaves import LeafRule
 from sglb.losses import Squared
 from sglb.noise import chain_seed
 from sglb.posterior.partitions import TreePartitions
-from sglb.samplers import Cyclical, Hamiltonian, Langevin, Tempering
+from sglb.samplers import Hamiltonian, Langevin, Tempering
+from sglb.schedules import Shape
 from sglb.shard import Shard
 from sglb.structure import GreedySearch
 from sglb.target import Target
@@ -144,10 +145,10 @@ class Watched:
         # Chains are independent, so that the spread of their own variances about the mean of all
         # is that of the estimate.
         mean = flat.mean(axis=0)
-        own = np.square(self.draws - mean).mean(axis=1).mean(axis=1) / variance.mean()
+        ratio = np.square(self.draws - mean).mean(axis=1).mean(axis=1) / variance.mean()
         return {
-            "bias": float(own.mean() - 1.0),
-            "error": float(own.std(ddof=1) / np.sqrt(len(own))),
+            "bias": float(ratio.mean() - 1.0),
+            "error": float(ratio.std(ddof=1) / np.sqrt(len(ratio))),
             "bulk": float(np.median(bulk)),
             "tail": float(np.median(tail)),
             "n_steps": self.n_steps,
@@ -177,10 +178,9 @@ def watch(posterior, sampler, n_steps, *, every, seed=0, rule=None, burn_in=0, e
             swap_rates.append(replicas.swap_rates)
         else:
             chain = posterior.chain(sampler, chain_seed(seed, number + 1), rule, start)
-            is_drawn = getattr(sampler, "is_drawn", lambda step: True)
             for step in range(n_steps):
                 chain.step()
-                if step % every == every - 1 and step >= burn_in and is_drawn(step):
+                if step % every == every - 1 and step >= burn_in and sampler.move(step).temperature:
                     kept.append(chain.rows.raw[0, posterior.watched].copy())
             n_taken += n_steps
         seconds += time.process_time() - begun
@@ -201,13 +201,18 @@ N_GREEDY, GREEDY_FRICTIONS = {"uci_kin8nm": 6_000, "california_housing": 3_000},
 CYCLE, HOT = 1_000, 100.0
 
 
+def cyclical(shrink_rate):
+    falling = Shape("cosine", RATE, 0.0, every=CYCLE)
+    return Langevin(falling, Shape("jump", 0.0, 1.0, CYCLE // 2, every=CYCLE), shrink_rate)
+
+
 def frozen_methods(name, shrink_rate):
     """Name -> sampler, steps of each chain."""
     n_steps = N_STEPS[name]
     methods = {"langevin": (Langevin(RATE, 1.0, shrink_rate), n_steps)}
     for a in FRICTIONS[name]:
         methods[f"hamiltonian {a:g}"] = (Hamiltonian(a * RATE, 1.0, shrink_rate, a), n_steps)
-    methods["cyclical"] = (Cyclical(RATE, 1.0, shrink_rate, CYCLE), n_steps)
+    methods["cyclical"] = (cyclical(shrink_rate), n_steps)
     methods["tempering"] = (Tempering(RATE, 1.0, shrink_rate, HOT), N_FAST)
     methods["langevin, fast"] = (Langevin(FAST, 1.0, shrink_rate), N_FAST)
     methods["hamiltonian 0.1, fast"] = (Hamiltonian(0.1 * FAST, 1.0, shrink_rate, 0.1), N_FAST)
@@ -296,11 +301,11 @@ def single(friction, n_steps=SINGLE_STEPS, gamma=0.1):
     seconds = (time.process_time() - begun) * n_steps / (n_steps + burn_in)
     draws = recorder.raw[None]
     variance = np.square(recorder.raw).mean() * LEAF_ROWS * (1.0 + gamma)
-    spaced = draws[:, :, ::4]
+    quarter = draws[:, :, ::4]
     return {
         "bias": float(variance - 1.0),
-        "bulk": float(np.median(ess_bulk(spaced))),
-        "tail": float(np.median(ess_tail(spaced))),
+        "bulk": float(np.median(ess_bulk(quarter))),
+        "tail": float(np.median(ess_tail(quarter))),
         "n_steps": n_steps,
         "seconds": seconds,
         "formula": single_formula(friction),

@@ -74,8 +74,8 @@ def draws_table(results, part, name, title):
     for method, row in rows.items():
         variance = f"{100 * row['bias']:+.1f} ± {100 * row['error']:.1f} %"
         if part == "greedy":
-            own, unit = 1.0 + row["bias"], 1.0 + base["bias"]
-            variance = f"{100 * (own / unit - 1):+.1f} ± {100 * row['error'] / unit:.1f} %"
+            ratio, unit = 1.0 + row["bias"], 1.0 + base["bias"]
+            variance = f"{100 * (ratio / unit - 1):+.1f} ± {100 * row['error'] / unit:.1f} %"
         speeds = [
             (row[kind] / row["seconds"]) / (base[kind] / base["seconds"])
             for kind in ("bulk", "tail")
@@ -115,25 +115,21 @@ def goal_of_draws(results):
     return [*lines, ""] if lines else []
 
 
-def seeds_of(results, problem):
-    """Seeds that all methods have a result of."""
-    seeds = sorted(
-        {job.split for job in results.done if (job.part, job.table) == ("descent", problem)}
-    )
-    complete = set(descent.chosen(results))
+def seeds_of(results, part, problem):
+    """Seeds that all methods of a part have a result of."""
+    wanted = descent.METHODS if part == "descent" else descent.LONG_METHODS
+    seeds = sorted({job.split for job in results.done if (job.part, job.table) == (part, problem)})
     return [
-        seed
-        for seed in seeds
-        if set(descent.of_seed(results, "descent", problem, seed)) == complete
+        seed for seed in seeds if set(descent.of_seed(results, part, problem, seed)) == set(wanted)
     ]
 
 
-def shares(results):
+def shares(results, part="descent"):
     """Problem -> method -> share of the way that is left, by seed."""
     measured = {}
     for problem in PROBLEMS:
         by_seed = [
-            descent.left(results, "descent", problem, seed) for seed in seeds_of(results, problem)
+            descent.left(results, part, problem, seed) for seed in seeds_of(results, part, problem)
         ]
         if by_seed:
             measured[problem] = {
@@ -150,34 +146,47 @@ def mark(values, baseline):
     return " ▲" if test.t < 0.0 else " ▼"
 
 
-def descents(results):
-    measured = shares(results)
+def cell(values, baseline, n_arrived):
+    return f"{100 * values.mean():.1f} % ({n_arrived}){mark(values, baseline)}"
+
+
+def seconds(results, part, method, measured):
+    """Processor time of a method over that of plain boosting, median over all runs."""
+    ratios = []
+    for problem in measured:
+        for seed in seeds_of(results, part, problem):
+            ran = descent.of_seed(results, part, problem, seed)
+            ratios.append(ran[method]["seconds"] / ran["plain"]["seconds"])
+    return float(np.median(ratios))
+
+
+def descents(results, part="descent"):
+    measured = shares(results, part)
     if not measured:
         return []
     setting = descent.chosen(results)
-    header = ["", *measured, "reached on all", "time"]
-    cells = []
-    reached = {problem: {} for problem in measured}
-    for method in descent.METHODS:
-        row, seconds = [], []
-        for problem, by_method in measured.items():
-            values = by_method[method]
-            arrived = reached[problem][method] = int((values <= descent.LEFT).sum())
-            arrow = "" if method == "plain" else mark(values, by_method["plain"])
-            row.append(f"{100 * values.mean():.1f} % ({arrived}){arrow}")
-            for seed in seeds_of(results, problem):
-                ran = descent.of_seed(results, "descent", problem, seed)
-                seconds.append(ran[method]["seconds"] / ran["langevin"]["seconds"])
-        total = sum(reached[problem][method] for problem in measured)
-        row += [f"{total} of {sum(len(m['plain']) for m in measured.values())}"]
-        cells.append([setting[method], *row, f"{np.median(seconds):.2f}"])
     n = {problem: len(by_method["plain"]) for problem, by_method in measured.items()}
+    reached = {
+        problem: {m: int((values <= descent.LEFT).sum()) for m, values in by_method.items()}
+        for problem, by_method in measured.items()
+    }
+    rows = []
+    for method in descent.METHODS:
+        if method in next(iter(measured.values())):
+            cells = [
+                cell(by_method[method], by_method["plain"], reached[problem][method])
+                for problem, by_method in measured.items()
+            ]
+            rows.append(
+                [setting[method], *cells, f"{seconds(results, part, method, measured):.2f}"]
+            )
+    budget = "" if part == "descent" else f" after {descent.LONG} times as many gradients"
+    header = ["", *(f"{problem}, {n[problem]} seeds" for problem in measured), "time"]
     lines = [
-        f"**Many valleys**: share of the way from the start to the best known loss that is left,"
-        f" mean of {min(n.values())} seeds; in brackets the seeds with at most"
-        f" {100 * descent.LEFT:g} % left",
+        f"**Many valleys{budget}**: mean share of the way from the start to the best known loss"
+        f" that is left; in brackets the seeds with at most {100 * descent.LEFT:g} % left",
         "",
-        *table(header, cells),
+        *table(header, rows),
         "",
     ]
     return lines + goal_of_descents(reached, n)
@@ -192,12 +201,15 @@ def goal_of_descents(reached, n):
     lines = [
         f"- {method} comes to the best known loss for more than half of the seeds on"
         f" {len(solved(method))} of {len(n)} problems ({', '.join(solved(method)) or 'none'})"
-        for method in ("plain", "stochastic", "langevin", "hamiltonian", "annealed", "tempering")
+        for method in descent.METHODS
+        if method in next(iter(reached.values()))
     ]
+    if set(n) != set(PROBLEMS):
+        return [*lines, ""]
     either = {*solved("annealed"), *solved("tempering")}
     missing = [problem for problem in n if problem not in either]
     verdict = "reached" if not missing else f"**not reached** ({', '.join(missing)})"
-    lines.append(f"- annealed or tempering on all of them: {verdict}")
+    lines.append(f"- annealed or tempering on each of the problems: {verdict}")
     return [*lines, ""]
 
 
@@ -208,7 +220,7 @@ def markdown(results):
         lines += draws_table(results, "frozen", name, f"{title}, frozen structures")
         lines += draws_table(results, "greedy", name, f"{title}, searched structures")
     lines += goal_of_draws(results)
-    lines += descents(results)
+    lines += descents(results) + descents(results, "long")
     return "\n".join(lines).strip()
 
 

@@ -20,7 +20,7 @@ from benchmarks.dynamics import descent, draws, report
 from benchmarks.dynamics.problems import PROBLEMS
 from benchmarks.uncertainty.results import Job, Results
 
-PARTS = ("single", "frozen", "greedy", "choice", "reference", "descent")
+PARTS = ("single", "frozen", "greedy", "choice", "reference", "descent", "long")
 posterior_of = cache(draws.Posterior.of)
 
 
@@ -96,6 +96,16 @@ def descent_work(options, results):
                 yield Job("descent", problem, seed, method), lambda a=arguments: descent.run(*a)
 
 
+def long_work(options, results):
+    """The same with more time."""
+    chosen = descent.chosen(results)
+    for seed in range(options.seeds):
+        for problem in options.problems:
+            for method in descent.LONG_METHODS if chosen else ():
+                arguments = (problem, chosen[method], seed)
+                yield Job("long", problem, seed, method), lambda a=arguments: descent.run_long(*a)
+
+
 WORK = {
     "single": single_work,
     "frozen": frozen_work,
@@ -103,6 +113,7 @@ WORK = {
     "choice": choice_work,
     "reference": reference_work,
     "descent": descent_work,
+    "long": long_work,
 }
 
 

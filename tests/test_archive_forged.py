@@ -97,7 +97,6 @@ def test_a_model_that_was_trained_with_another_noise_predicts_the_same(tmp_path)
         ("parameters", {"sampler": {"sampler": "hmc", "arguments": {}}}),
         ("parameters", {"loss": {"import": "os"}}),
         ("learning_rate", 0),
-        ("learning_rate", float("inf")),
         ("temperature", -1.0),
         ("shrink_rate", None),
         ("leaf_method", "exact"),
@@ -203,6 +202,12 @@ def test_a_document_that_is_nested_deeply_is_refused_before_it_is_walked(field, 
     body = len(header).to_bytes(8, "little") + header + data[8 + length : -32]
     with pytest.raises(ModelFormatError, match=r"header: .*nested"):
         archive.loads(body + hashlib.sha256(body).digest())
+
+
+def test_an_infinite_number_is_refused_with_the_header():
+    data = forge(MODELS["softmax"], lambda document: document.update(learning_rate=float("inf")))
+    with pytest.raises(ModelFormatError, match="header: Out of range"):
+        archive.loads(data)
 
 
 def test_a_missing_or_unknown_field_is_named():

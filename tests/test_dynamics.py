@@ -8,6 +8,7 @@ import pytest
 import sglb
 from sglb import SGLBClassifier, SGLBRanker, SGLBRegressor, archive
 from sglb.diagnostics import rhat
+from sglb.losses import OwnMetric
 from sglb.posterior import chains_of_draws, drawn_states
 from sglb.samplers import Hamiltonian, Langevin, Tempering
 
@@ -187,6 +188,15 @@ def test_early_stopping_cuts_all_chains_of_tempering_to_the_best_step():
         (
             lambda: SGLBRegressor(sampler="tempering", n_chains=2).fit(X, Y),
             "n_chains=2 is not allowed with sampler='tempering'",
+        ),
+        *(
+            (
+                lambda loss=loss: SGLBRanker(loss=loss, sampler="tempering").fit(
+                    X, np.arange(400) % 3, group=np.arange(400) // 10
+                ),
+                "exchanges temperatures by the sum of the loss, and steps of loss=",
+            )
+            for loss in ("stochastic_rank", "yeti", "lambdarank", "xendcg", OwnMetric(np.mean))
         ),
     ],
 )

@@ -309,7 +309,8 @@ def forged(model, part, change):
     length = int.from_bytes(blob[:8], "little")
     document = json.loads(json.loads(blob[8 : 8 + length])["__metadata__"]["part"])
     change(document, inner)
-    packed = numpy_save(inner, metadata={"part": json.dumps(document)})
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"))
+    packed = numpy_save(inner, metadata={"part": text})
     arrays[f"part_{part}"] = np.frombuffer(packed, dtype=np.uint8)
     body = numpy_save(arrays, metadata=metadata)[:-32]
     return body + hashlib.sha256(body).digest()

@@ -121,9 +121,8 @@ def test_classes_have_sets_and_draws_and_the_errors_name_them(name, flag):
 
 def test_a_ranker_says_that_it_has_scores_of_several_chains():
     model = SGLBRanker(**FAST).fit(X, np.round(Y), group=QUERIES)
-    with pytest.raises(ValueError, match="predict_raw_chains"):
-        model.posterior(X, Y)
     for method in (
+        "posterior",
         "predict_interval",
         "predict_quantiles",
         "predict_distribution",

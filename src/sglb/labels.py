@@ -168,5 +168,5 @@ def warn_of_numbers(columns: Mapping[Any, LabelColumn]) -> None:
         warnings.warn(
             f"these columns hold numbers as text and become categories: {shown}; {NUMBER_ADVICE}",
             UserWarning,
-            stacklevel=7,  # the caller of fit
+            stacklevel=8,  # the caller of fit
         )

@@ -9,7 +9,7 @@ from sglb import defaults
 from sglb.defaults import Size
 from sglb.leaves import LeafMethod
 from sglb.losses import Loss
-from sglb.samplers import IDLE, NOISY, SAMPLERS, Move, Named, Rates, Sampler
+from sglb.samplers import IDLE, NOISY, SAMPLERS, Move, Named, Rates, Sampler, Tempering
 from sglb.schedules import Schedule, read_schedule
 
 
@@ -26,6 +26,11 @@ def make_sampler(
     `watched` says that the chain ends where it is best.
     """
     spec = parameters["sampler"]
+    if (spec == "tempering" or isinstance(spec, Tempering)) and not _has_energy(loss):
+        raise ValueError(
+            f"sampler='tempering' exchanges temperatures by the sum of the loss, and steps of"
+            f" loss={loss.name!r} follow another function; use sampler='langevin' or 'annealed'"
+        )
     if not isinstance(spec, str):
         _reject_idle(parameters, ("learning_rate", *IDLE), f"sampler={spec!r} has its own")
         custom: Sampler = spec
@@ -44,6 +49,11 @@ def make_sampler(
         spec = "annealed"
     named = SAMPLERS[spec](_rates(parameters, spec, loss, leaf_method, size, watched=watched))
     return _with_length(named, parameters)
+
+
+def _has_energy(loss: Loss) -> bool:
+    """Whether steps follow the gradient of the loss that is reported."""
+    return loss.stationary and not loss.estimated
 
 
 def _with_length(sampler: Named, parameters: Mapping[str, Any]) -> Named:

@@ -302,9 +302,11 @@ def _sampler_of(stored: Any, n_parts: int) -> Sampler:
     """Return a sampler whose states have this many parts."""
     if without_lost(stored) != stored:
         return LostSampler()
-    sampler = from_json(stored)
     try:
+        sampler = from_json(stored)
         size = sampler.move(0).transition.size
+    except ModelFormatError as error:
+        raise ModelFormatError("sampler", error.reason) from error
     except (TypeError, ValueError, ArithmeticError, AttributeError) as error:
         raise ModelFormatError("sampler", str(error)) from error
     if size != n_parts:

@@ -272,8 +272,8 @@ def check_bounds(traces: Sequence[Trace]) -> None:
     """Check that raw scores are finite whatever the leaves of a row, and so is the sum of gains."""
     total = np.float64(0.0)
     for trace in traces:
-        values = trace.values.reshape(len(trace), -1)
-        largest = np.maximum(values.max(axis=1, initial=0.0), -values.min(axis=1, initial=0.0))
+        highest, lowest = (f(trace.values, (1, 2), initial=0.0) for f in (np.max, np.min))
+        largest = np.maximum(highest, -lowest)
         with _no_overflow("values"):
             # A state of one part shrinks: in none has a tree more weight than when it was added.
             weights = np.abs(trace.b if trace.size == 1 else trace.weights()).max(axis=1)

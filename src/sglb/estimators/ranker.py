@@ -126,7 +126,7 @@ class SGLBRanker(ChainEstimator):
                 f"there is nothing to learn: no query of {queries.n_queries} has rows of different"
                 " relevance. Does group hold the ids of queries, not of rows?",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         return rows
 

@@ -95,7 +95,7 @@ class Training:
         if callbacks:
             callbacks_by_chain[0].append(Parameters(self._resolved(chains[0])))
         traces, exchange = self._boost(chains, n_steps, callbacks_by_chain, callbacks, at_once)
-        warn_if_equal(traces, stacklevel=4)
+        warn_if_equal(traces, stacklevel=5)
         chain_records = [
             Record(*history.best(), history.result) if history.sets else Record()
             for history in histories

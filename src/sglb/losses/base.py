@@ -54,6 +54,8 @@ class Loss(Moving, ABC):
                                name in `distributions`; None if there is none
         curvature_has_unit     in regression: whether y in another unit multiplies the loss as a
                                function of raw scores, which it shifts
+        estimated              whether steps follow estimates of the gradient of another function
+                               than the loss that is reported
         proper                 of classes: whether predictions are estimates of probabilities, by
                                which decisions can be made
         uses_costs             whether it needs the costs of decisions about the training rows
@@ -73,6 +75,7 @@ class Loss(Moving, ABC):
     predicts_mean: bool = False
     law: str | None = None
     curvature_has_unit: bool = False
+    estimated: bool = False
     proper: bool = True
     uses_costs: bool = False
     starts_at_zero: bool = False

@@ -38,6 +38,7 @@ class OwnMetric(RankingLoss):
     unit: float | None = None
 
     name = "own_metric"
+    estimated = True
     convex = False
     storable = False
     default_learning_rate = 0.1

@@ -44,6 +44,7 @@ class StochasticRank(MetricLoss):
     unit: float | None = None
 
     name = "stochastic_rank"
+    estimated = True
     default_learning_rate = 0.1
 
     def __post_init__(self) -> None:

@@ -34,6 +34,7 @@ class XeNdcg(RankingLoss):
     """
 
     name = "xendcg"
+    estimated = True
     uses_gain = True
 
     @property

@@ -126,7 +126,7 @@ def warn_of_repeats(weight: Floats) -> None:
         " each row at most; if the weights only say which rows matter more, divide them by their"
         " mean",
         UserWarning,
-        stacklevel=5,
+        stacklevel=6,
     )
 
 

@@ -75,13 +75,16 @@ struct Job {
     // The caller's share, thread 0: as work(), but looks up now and then whether the user wants to
     // stop.
     void work_and_listen() noexcept {
-        Clock::time_point last = Clock::now();
+        Clock::time_point last;
+        bool has_begun = false;  // most jobs are over before a look at the clock is worth its time
         try {
             for (int64_t i; (i = take(0)) >= 0;) {
                 task(i);
                 const auto check = interrupt_check.load(std::memory_order_relaxed);
                 if (!check) continue;
                 const auto now = Clock::now();
+                if (!has_begun) last = now;
+                has_begun = true;
                 if (now - last <= std::chrono::milliseconds(100)) continue;
                 last = now;
                 check();

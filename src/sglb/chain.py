@@ -76,7 +76,8 @@ class Chain:
         values = leaves.values(sums, move, draws, path)
         rows.advance(structure, values, move.transition)
         self.trace.append(structure, values, move, sums, leaves.l2, first_sums)
-        self.replay.check(self.trace)
+        if step < self.replay.n_steps:
+            self.replay.check(self.trace)
         if step % LOOK_EVERY == 0:
             self._growth.check(values, move, step + 1)
         return structure, values, move

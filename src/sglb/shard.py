@@ -7,7 +7,7 @@ a part each (`Shards`) give the same model, bit for bit.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Self
 
 import numpy as np
@@ -111,26 +111,21 @@ class Shard:
 
     def draw(self, plan: SamplePlan, bounds: SlopeBounds, move: Move, draws: _core.Draws) -> Sample:
         """Draw the sample that a structure is searched on; the next call makes it another one."""
-        return self._draw_by(self._sample.draw, plan, bounds, move, draws)
+        sample, noise = self._sample, move.structure_noise / self._root_copies
+        sample.time = move.time_at(draws.step)
+        rate = self._here.row_rate(move)
+        sample.draw(self._core, self._here.slopes, plan, noise, rate, bounds, draws)
+        return sample
 
     def begin_draw(
         self, plan: SamplePlan, bounds: SlopeBounds, move: Move, draws: _core.Draws
     ) -> Sample:
         """Begin to draw this shard's part of a sample."""
-        return self._draw_by(self._sample.begin, plan, bounds, move, draws)
-
-    def _draw_by(
-        self,
-        method: Callable[..., None],
-        plan: SamplePlan,
-        bounds: SlopeBounds,
-        move: Move,
-        draws: _core.Draws,
-    ) -> Sample:
-        noise, rate = move.structure_noise / self._root_copies, self._here.row_rate(move)
-        self._sample.time = move.time_at(draws.step)
-        method(self._core, self._here.slopes, plan, noise, rate, bounds, draws)
-        return self._sample
+        sample, noise = self._sample, move.structure_noise / self._root_copies
+        sample.time = move.time_at(draws.step)
+        rate = self._here.row_rate(move)
+        sample.begin(self._core, self._here.slopes, plan, noise, rate, bounds, draws)
+        return sample
 
     def leaf_sums(
         self,

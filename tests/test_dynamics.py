@@ -178,6 +178,51 @@ def test_early_stopping_cuts_all_chains_of_tempering_to_the_best_step():
     assert lengths == {model.best_iteration_}
 
 
+@pytest.fixture(scope="module")
+def scored():
+    model = SGLBRegressor(
+        sampler=Tempering(0.1, 1.0, 2.0, hot_temperature=1.1, n_replicas=3, swap_every=2),
+        n_estimators=120,
+        max_depth=2,
+        leaf_method="gradient",
+        random_state=0,
+    ).fit(X[:200], Y[:200], eval_set=(X[200:], Y[200:]), eval_metric="rmse")
+    recorded = np.array(next(iter(model.evals_result_.values()))["rmse"])
+    temperatures = [chain.temperatures for chain in chains_of_draws(model._model)]
+    assert np.count_nonzero(np.diff(np.argmin(temperatures, axis=0))) > 5  # another is the coldest
+    return model, recorded
+
+
+def rmse(prediction):
+    return np.sqrt(np.mean(np.square(prediction - Y[200:])))
+
+
+def test_stages_of_tempering_are_the_chain_that_was_the_coldest_then(scored):
+    model, recorded = scored
+    staged = [rmse(prediction) for prediction in model.staged_predict(X[200:])]
+    assert np.abs(recorded - staged).max() < 1e-12
+    for k in range(1, 121, 7):
+        assert rmse(model.predict(X[200:], n_estimators=k)) == pytest.approx(recorded[k - 1])
+
+
+def test_the_first_steps_of_tempering_keep_all_its_chains(scored, tmp_path):
+    model, recorded = scored
+    for k in (12, 31, 45, 78, 101):
+        first = model[:k]
+        assert {len(chain) for chain in chains_of_draws(first._model)} == {k}
+        assert len(chains_of_draws(first._model)) == 3
+        np.testing.assert_allclose(first.trace_.temperatures[-1], 1.0)
+        assert first.swap_rates_ == model.swap_rates_
+        *_, last = first.staged_predict(X[200:])
+        assert rmse(last) == pytest.approx(recorded[k - 1], abs=1e-12)
+        numbers = drawn_states(first._model, 10**6)
+        assert sorted(np.concatenate(numbers)) == list(range(k // 2 + 1, k + 1))
+        first.save(tmp_path / "first.sglb")
+        again = sglb.load(tmp_path / "first.sglb")
+        assert archive.dumps(again._model) == archive.dumps(first._model)
+        assert archive.dumps(again[:9]._model) == archive.dumps(model[:9]._model)
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [

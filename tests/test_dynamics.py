@@ -178,6 +178,17 @@ def test_early_stopping_cuts_all_chains_of_tempering_to_the_best_step():
     assert lengths == {model.best_iteration_}
 
 
+def test_a_callback_that_stops_tempering_early_does_not_cut_it(name):
+    model = SGLBRegressor(sampler=name, n_estimators=200, learning_rate=0.3, random_state=0)
+    sets = {"eval_set": (X[200:], Y[200:]), "eval_metric": "rmse"}
+    model.fit(X[:200], Y[:200], **sets, callbacks=sglb.EarlyStopping(7))
+    (errors,) = next(iter(model.evals_result_.values())).values()
+    assert len(errors) < 200
+    assert model.best_iteration_ < len(errors)
+    assert {len(chain) for chain in chains_of_draws(model._model)} == {len(errors)}
+    assert rmse(model.predict(X[200:])) == pytest.approx(errors[-1], rel=1e-9)
+
+
 @pytest.fixture(scope="module")
 def scored():
     model = SGLBRegressor(

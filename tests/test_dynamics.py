@@ -1,5 +1,6 @@
 """Samplers beyond Langevin's, by name: files, threads, stages, early stopping, draws."""
 
+import dataclasses
 import pickle
 
 import numpy as np
@@ -232,6 +233,35 @@ def test_the_first_steps_of_tempering_keep_all_its_chains(scored, tmp_path):
         again = sglb.load(tmp_path / "first.sglb")
         assert archive.dumps(again._model) == archive.dumps(first._model)
         assert archive.dumps(again[:9]._model) == archive.dumps(model[:9]._model)
+
+
+class Breaks(sglb.BaseCallback):
+    """Ends a fit by an error after so many steps."""
+
+    def __init__(self, n_steps):
+        self.n_steps = n_steps
+
+    def step(self, info):
+        if info.step == self.n_steps:
+            raise ArithmeticError
+
+
+def test_a_time_limit_keeps_the_steps_of_a_tempered_checkpoint(scored, tmp_path):
+    # The chain that is the coldest takes its steps first, so that it has more than the others.
+    whole, _ = scored
+    model = SGLBRegressor(**(whole.get_params() | {"n_jobs": 1}))
+    model.set_params(sampler=dataclasses.replace(model.sampler, swap_every=4))
+    whole = model.fit(X, Y)._of(model._model)
+    switched = False
+    for n_steps in range(7, 40, 4):
+        path = tmp_path / f"{n_steps}"
+        with pytest.raises(ArithmeticError):
+            model.fit(X, Y, callbacks=[sglb.Checkpoint(path, 1), Breaks(n_steps + 1)])
+        model.fit(X, Y, callbacks=sglb.TimeLimit(0), resume_from=path)
+        assert model.n_iter_ == n_steps
+        assert np.array_equal(model.predict(X), whole.predict(X, n_estimators=n_steps))
+        switched |= bool(np.ptp(model.trace_.temperatures))
+    assert switched
 
 
 @pytest.mark.parametrize(

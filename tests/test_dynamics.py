@@ -12,6 +12,7 @@ from sglb.diagnostics import rhat
 from sglb.losses import OwnMetric
 from sglb.posterior import chains_of_draws, drawn_states
 from sglb.samplers import Hamiltonian, Langevin, Tempering
+from sglb.schedules import StepFunction
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(400, 4))
@@ -162,6 +163,21 @@ def test_swap_rates_and_other_chains_stay_with_the_model(tempered, tmp_path):
         assert all(np.array_equal(ours, theirs) for ours, theirs in pairs)
     assert archive.dumps(again._model) == archive.dumps(model._model)
     assert SGLBRegressor(n_estimators=2).fit(X, Y).swap_rates_ is None
+
+
+def test_all_chains_are_in_a_file_that_loses_the_sampler(tmp_path):
+    rate = StepFunction(rate_of, 20)
+    sampler = Tempering(rate, 1.0, 2.0, hot_temperature=1.5, n_replicas=3)
+    model = SGLBRegressor(sampler=sampler, n_estimators=20).fit(X, Y)
+    model.save(tmp_path / "model.sglb")
+    again = sglb.load(tmp_path / "model.sglb")
+    assert len(chains_of_draws(again._model)) == 3
+    assert again.get_params()["sampler"] is None
+    assert np.array_equal(again.predict(X, n_estimators=11), model.predict(X, n_estimators=11))
+
+
+def rate_of(step):
+    return 0.1 / (1 + step)
 
 
 def test_rates_of_exchanges_that_were_never_tried_are_not_numbers(tmp_path):

@@ -10,7 +10,8 @@ from safetensors.numpy import load as load_arrays
 from safetensors.numpy import save as save_arrays
 
 from sglb import ModelFormatError, SGLBRegressor, archive, load
-from sglb.samplers import Tempering
+from sglb.archive.arguments import to_json
+from sglb.samplers import Plain, Tempering
 from test_archive import EVERY, MODELS, X
 
 
@@ -319,7 +320,15 @@ def test_a_file_that_is_too_large_is_refused_unread(tmp_path):
         ({"exchange": [0.5, 1.5]}, "1.5 is not a rate"),
         ({"exchange": [0.5, -0.5]}, "-0.5 is not a rate"),
         ({"exchange": [0.5, "x"]}, "'x' is not a rate"),
-        ({"exchange": [0.5] * 6}, "12 trees are not those of 7 chains of one length"),
+        ({"exchange": [0.5]}, "3 chains do not have 1 pairs"),
+        ({"exchange": [0.5] * 6}, "3 chains do not have 6 pairs"),
+        (
+            {"exchange": [0.5] * 6, "sampler": {"lost": "Tempering"}},
+            "12 trees are not those of 7 chains of one length",
+        ),
+        ({"sampler": to_json(Plain(0.1))}, "the sampler exchanges no temperatures"),
+        ({"sampler": {"sampler": "tempering"}}, "the sampler exchanges no temperatures"),
+        ({"sampler": {"lost": "A", "sampler": 1}}, "the sampler exchanges no temperatures"),
         ({"chains": []}, "of a single model"),
     ],
 )

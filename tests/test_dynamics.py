@@ -1,5 +1,6 @@
 """Samplers beyond Langevin's, by name: files, threads, stages, early stopping, draws."""
 
+import dataclasses
 import pickle
 
 import numpy as np
@@ -11,6 +12,7 @@ from sglb.diagnostics import rhat
 from sglb.losses import OwnMetric
 from sglb.posterior import chains_of_draws, drawn_states
 from sglb.samplers import Hamiltonian, Langevin, Tempering
+from sglb.schedules import StepFunction
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(400, 4))
@@ -163,6 +165,21 @@ def test_swap_rates_and_other_chains_stay_with_the_model(tempered, tmp_path):
     assert SGLBRegressor(n_estimators=2).fit(X, Y).swap_rates_ is None
 
 
+def test_all_chains_are_in_a_file_that_loses_the_sampler(tmp_path):
+    rate = StepFunction(rate_of, 20)
+    sampler = Tempering(rate, 1.0, 2.0, hot_temperature=1.5, n_replicas=3)
+    model = SGLBRegressor(sampler=sampler, n_estimators=20).fit(X, Y)
+    model.save(tmp_path / "model.sglb")
+    again = sglb.load(tmp_path / "model.sglb")
+    assert len(chains_of_draws(again._model)) == 3
+    assert again.get_params()["sampler"] is None
+    assert np.array_equal(again.predict(X, n_estimators=11), model.predict(X, n_estimators=11))
+
+
+def rate_of(step):
+    return 0.1 / (1 + step)
+
+
 def test_rates_of_exchanges_that_were_never_tried_are_not_numbers(tmp_path):
     model = SGLBRegressor(sampler="tempering", n_estimators=9).fit(X, Y)
     assert np.isnan(model.swap_rates_).all()
@@ -176,6 +193,91 @@ def test_early_stopping_cuts_all_chains_of_tempering_to_the_best_step():
     ).fit(X[:200], Y[:200], eval_set=(X[200:], Y[200:]))
     lengths = {len(chain) for chain in chains_of_draws(model._model)}
     assert lengths == {model.best_iteration_}
+
+
+def test_a_callback_that_stops_tempering_early_does_not_cut_it(name):
+    model = SGLBRegressor(sampler=name, n_estimators=200, learning_rate=0.3, random_state=0)
+    sets = {"eval_set": (X[200:], Y[200:]), "eval_metric": "rmse"}
+    model.fit(X[:200], Y[:200], **sets, callbacks=sglb.EarlyStopping(7))
+    (errors,) = next(iter(model.evals_result_.values())).values()
+    assert len(errors) < 200
+    assert model.best_iteration_ < len(errors)
+    assert {len(chain) for chain in chains_of_draws(model._model)} == {len(errors)}
+    assert rmse(model.predict(X[200:])) == pytest.approx(errors[-1], rel=1e-9)
+
+
+@pytest.fixture(scope="module")
+def scored():
+    model = SGLBRegressor(
+        sampler=Tempering(0.1, 1.0, 2.0, hot_temperature=1.1, n_replicas=3, swap_every=2),
+        n_estimators=120,
+        max_depth=2,
+        leaf_method="gradient",
+        random_state=0,
+    ).fit(X[:200], Y[:200], eval_set=(X[200:], Y[200:]), eval_metric="rmse")
+    recorded = np.array(next(iter(model.evals_result_.values()))["rmse"])
+    temperatures = [chain.temperatures for chain in chains_of_draws(model._model)]
+    assert np.count_nonzero(np.diff(np.argmin(temperatures, axis=0))) > 5  # another is the coldest
+    return model, recorded
+
+
+def rmse(prediction):
+    return np.sqrt(np.mean(np.square(prediction - Y[200:])))
+
+
+def test_stages_of_tempering_are_the_chain_that_was_the_coldest_then(scored):
+    model, recorded = scored
+    staged = [rmse(prediction) for prediction in model.staged_predict(X[200:])]
+    assert np.abs(recorded - staged).max() < 1e-12
+    for k in range(1, 121, 7):
+        assert rmse(model.predict(X[200:], n_estimators=k)) == pytest.approx(recorded[k - 1])
+
+
+def test_the_first_steps_of_tempering_keep_all_its_chains(scored, tmp_path):
+    model, recorded = scored
+    for k in (12, 31, 45, 78, 101):
+        first = model[:k]
+        assert {len(chain) for chain in chains_of_draws(first._model)} == {k}
+        assert len(chains_of_draws(first._model)) == 3
+        np.testing.assert_allclose(first.trace_.temperatures[-1], 1.0)
+        assert first.swap_rates_ == model.swap_rates_
+        *_, last = first.staged_predict(X[200:])
+        assert rmse(last) == pytest.approx(recorded[k - 1], abs=1e-12)
+        numbers = drawn_states(first._model, 10**6)
+        assert sorted(np.concatenate(numbers)) == list(range(k // 2 + 1, k + 1))
+        first.save(tmp_path / "first.sglb")
+        again = sglb.load(tmp_path / "first.sglb")
+        assert archive.dumps(again._model) == archive.dumps(first._model)
+        assert archive.dumps(again[:9]._model) == archive.dumps(model[:9]._model)
+
+
+class Breaks(sglb.BaseCallback):
+    """Ends a fit by an error after so many steps."""
+
+    def __init__(self, n_steps):
+        self.n_steps = n_steps
+
+    def step(self, info):
+        if info.step == self.n_steps:
+            raise ArithmeticError
+
+
+def test_a_time_limit_keeps_the_steps_of_a_tempered_checkpoint(scored, tmp_path):
+    # The chain that is the coldest takes its steps first, so that it has more than the others.
+    whole, _ = scored
+    model = SGLBRegressor(**(whole.get_params() | {"n_jobs": 1}))
+    model.set_params(sampler=dataclasses.replace(model.sampler, swap_every=4))
+    whole = model.fit(X, Y)._of(model._model)
+    switched = False
+    for n_steps in range(7, 40, 4):
+        path = tmp_path / f"{n_steps}"
+        with pytest.raises(ArithmeticError):
+            model.fit(X, Y, callbacks=[sglb.Checkpoint(path, 1), Breaks(n_steps + 1)])
+        model.fit(X, Y, callbacks=sglb.TimeLimit(0), resume_from=path)
+        assert model.n_iter_ == n_steps
+        assert np.array_equal(model.predict(X), whole.predict(X, n_estimators=n_steps))
+        switched |= bool(np.ptp(model.trace_.temperatures))
+    assert switched
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,8 @@ from sklearn.ensemble import RandomForestRegressor
 import sglb
 from sglb import ModelFormatError, SGLBClassifier, SGLBRegressor, archive
 from sglb.cli.apply import load_model
+from sglb.losses.logistic import Logistic
+from sglb.schedules import StepFunction
 
 FAST = {"n_estimators": 30, "random_state": 0, "max_depth": 3}
 NUMBERS = load_diabetes(return_X_y=True)
@@ -158,6 +160,37 @@ def test_a_loss_of_the_users_own_is_in_the_pickle_and_not_in_the_file(tmp_path):
     assert (other.predict_raw(TWO[0]) == post.predict_raw(TWO[0])).all()
     with pytest.raises(ValueError, match="there are no probabilities"):
         other.predict(TWO[0])
+
+
+class OwnLogistic(Logistic):
+    """A loss of the user's own with a bounded second derivative, which kind='paper' asks for."""
+
+    storable = False
+
+
+def rate_of(step):
+    return 0.1 if step < 20 else 0.05
+
+
+LOST = {
+    "random_state": lambda: {"random_state": np.random.RandomState(0)},
+    "learning_rate": lambda: {"learning_rate": StepFunction(rate_of, 30), "temperature": 1e-3},
+    "loss": lambda: {"loss": OwnLogistic()},
+}
+
+
+@pytest.mark.parametrize("name", LOST)
+def test_long_chains_of_a_fit_whose_parameter_is_lost_come_back(name, tmp_path):
+    model = SGLBClassifier(**(FAST | LOST[name]())).fit(*TWO)
+    post = model.posterior(*TWO, kind="paper", n_draws=8, n_steps=40)
+    post.save(tmp_path / "p.sglb")
+    other = sglb.load(tmp_path / "p.sglb")
+    assert other.plan == post.plan
+    assert other.model.get_params()[name] is None
+    assert (other.predict_raw(TWO[0]) == post.predict_raw(TWO[0])).all()
+    other.save(tmp_path / "again.sglb")
+    again = sglb.load(tmp_path / "again.sglb")
+    assert (again.predict_raw(TWO[0]) == post.predict_raw(TWO[0])).all()
 
 
 def test_the_command_line_uses_the_model_of_a_posterior(two, tmp_path):

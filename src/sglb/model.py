@@ -1,5 +1,6 @@
 """What a fit leaves behind: everything that prediction and the model file need, and no more."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -43,11 +44,26 @@ class Exchange:
 
     `others` are the other chains, of the same length: the states of each that were on the coldest
     rung are draws too. `swap_rates[r]` is the share of the exchanges between rungs r and r + 1 that
-    were accepted, NaN where there was none to accept.
+    were accepted in the whole run, NaN where there was none to accept.
     """
 
     others: tuple[Trace, ...]
     swap_rates: tuple[float, ...]
+
+
+def after(
+    traces: Sequence[Trace], exchange: Exchange | None, lengths: Sequence[int]
+) -> tuple[tuple[Trace, ...], Exchange | None]:
+    """Return chains after these numbers of their first steps.
+
+    Of chains that exchanged temperatures the model is the one that was the coldest there, and the
+    others follow by their temperatures.
+    """
+    if exchange is None:
+        return tuple(trace.at(n) for trace, n in zip(traces, lengths, strict=True)), None
+    chains = [trace.at(lengths[0]) for trace in (*traces, *exchange.others)]
+    coldest, *others = sorted(chains, key=lambda chain: float(chain.temperatures[-1]))
+    return (coldest,), replace(exchange, others=tuple(others))
 
 
 @dataclass(frozen=True)
@@ -73,18 +89,22 @@ class Model:
     def first(self, n_steps: int) -> "Model":
         """Return the model after its first steps; a chain that has fewer stays where it ended.
 
-        What was learned about the last state, residuals and error bars, does not belong to it.
+        Of chains that exchanged temperatures, it is the one that was the coldest after that step;
+        rates of exchange stay those of the whole run. What was learned about the last state,
+        residuals and error bars, does not belong to it.
         """
         if n_steps >= self.n_steps:
             return self
-        traces = tuple(trace.at(min(n_steps, len(trace))) for trace in self.traces)
+        lengths = [min(n_steps, len(trace)) for trace in self.traces]
+        traces, exchange = after(self.traces, self.exchange, lengths)
         recipe = replace(
             self.recipe,
             parameters=self.recipe.parameters | {"n_estimators": n_steps},
             settings=replace(self.recipe.settings, n_steps=n_steps, search_length=False),
         )
         records = tuple(record.first(n_steps) for record in self.chain_records)
-        return Model(recipe, traces, None, self.record.first(n_steps), records)
+        record = self.record.first(n_steps)
+        return Model(recipe, traces, None, record, records, exchange=exchange)
 
     @property
     def n_steps(self) -> int:

@@ -59,6 +59,11 @@ class Replicas:
         with np.errstate(invalid="ignore"):
             return self.n_swapped / self.n_tried
 
+    @property
+    def n_replayed(self) -> int:
+        """Steps that the run repeats: the longest chain that an earlier one has left behind."""
+        return max(chain.replay.n_steps for chain in self.chains)
+
     def traces_at(self, step: int) -> list[Trace]:
         """Return the traces up to a step, first of the chain that was on the coldest rung there."""
         coldest = self.coldest[step - 1]
@@ -97,6 +102,7 @@ def temper(
     step = len(replicas.chains[0].trace)
     last = step + n_steps
     info = step_info(replicas.chains[replicas.at_rung[0]], last, None)
+    info.n_replayed = replicas.n_replayed
     for callback in callbacks:
         callback.start(info)
     watching = [callback for callback in callbacks if overrides_step(callback)]
@@ -107,9 +113,8 @@ def temper(
         n_taken = min(replicas.swap_every - since, last - step)
         cold, *others = (replicas.chains[number] for number in replicas.at_rung)
         tasks = [partial(_advance, chain, n_taken, last) for chain in others]
-        info = side_by_side([partial(_advance, cold, n_taken, last, watching), *tasks], n_threads)[
-            0
-        ]
+        first = partial(_advance, cold, n_taken, last, watching, replicas.n_replayed)
+        info = side_by_side([first, *tasks], n_threads)[0]
         replicas.coldest += [replicas.at_rung[0]] * (info.step - step)
         step = info.step
     for callback in callbacks:
@@ -117,10 +122,17 @@ def temper(
     return info
 
 
-def _advance(chain: Chain, n_steps: int, last: int, callbacks: Sequence[Callback] = ()) -> StepInfo:
+def _advance(
+    chain: Chain,
+    n_steps: int,
+    last: int,
+    callbacks: Sequence[Callback] = (),
+    n_replayed: int = 0,
+) -> StepInfo:
     """Take steps with a chain on its rung, up to one that a callback wants to be the last."""
     for _ in range(n_steps):
         info = step_info(chain, last, chain.step())
+        info.n_replayed = n_replayed
         look_on(callbacks, info)
         if info.stop is not None:
             break

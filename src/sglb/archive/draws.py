@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sglb.archive.arguments import from_json, to_json
 from sglb.archive.blobs import Bytes, pack, positive_numbers, require, unpack
 from sglb.archive.container import Arrays
 from sglb.model import Model, Record
@@ -38,8 +39,14 @@ def pack_draws(drawn: AnyPosterior, model: Model, dumps: Callable[[Model], bytes
 
 
 def _chain_model(model: Model, drawn: LongChains) -> Model:
-    """Return long chains as the model in which they are stored."""
+    """Return long chains as the model in which they are stored.
+
+    Its parameters are those that a file gives back: of what is lost there is no name either, since
+    a model that was read does not know it.
+    """
     recipe = with_sampler(model.recipe, drawn.sampler, drawn.plan)
+    stored = {name: from_json(to_json(value)) for name, value in recipe.parameters.items()}
+    recipe = replace(recipe, parameters=stored)
     return Model(recipe, drawn.traces, None, Record(), (Record(),) * len(drawn.traces))
 
 

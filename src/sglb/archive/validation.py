@@ -201,6 +201,15 @@ def _check_exchange(document: Mapping[str, Any], n_trees: int) -> list[int]:
         is_rate = isinstance(rate, float) and 0.0 <= rate <= 1.0
         if not is_rate and rate != {"number": "nan"}:
             raise ModelFormatError("exchange", f"{rate!r} is not a rate")
+    match document["sampler"]:
+        case {"lost": str(), **others} if not others:  # one of the user's own, or his learning rate
+            pass
+        case {"sampler": "tempering", "arguments": {"n_replicas": int(n_replicas)}}:
+            if len(rates) != n_replicas - 1:
+                wrong = f"{n_replicas} chains do not have {len(rates)} pairs of neighbours"
+                raise ModelFormatError("exchange", wrong)
+        case _:
+            raise ModelFormatError("exchange", "the sampler exchanges no temperatures")
     length, rest = divmod(n_trees, len(rates) + 1)
     if rest or not length:
         wrong = f"{n_trees} trees are not those of {len(rates) + 1} chains of one length"

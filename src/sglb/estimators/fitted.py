@@ -58,6 +58,8 @@ class FittedChain(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no
     def __getitem__(self, steps: slice) -> Self:
         """Return the model after its first k steps, `model[:k]`: exactly the iterate it was then.
 
+        Of sampler="tempering", the chain that was the coldest after step k, as in `evals_result_`;
+        `swap_rates_` stay those of the whole run.
         Error bars of a fit with uncertainty=True are those of the last step, and left out.
         """
         if not isinstance(steps, slice) or steps.start or steps.step not in (None, 1):
@@ -274,15 +276,19 @@ class FittedChain(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no
         """Yield the raw scores of the chain after each step.
 
         Of several chains, the mean after the same number of steps of each; one that has ended stays
-        where it is.
+        where it is. Of sampler="tempering", those of the chain that was the coldest after the step.
         """
-        (columns, threads), traces = self._codes(X), self._fitted().traces
-        states = [trace.start(columns.shape[1]) for trace in traces]
-        for step in range(self._model.n_steps):
-            for trace, state in zip(traces, states, strict=True):
-                if step < len(trace):
-                    trace.advance(columns, state, step, threads)
-            yield user_shape(mean_raw(states))
+        (columns, threads), model = self._codes(X), self._fitted()
+        chains = chains_of_draws(model)
+        states = [chain.start(columns.shape[1]) for chain in chains]
+        for step in range(model.n_steps):
+            for chain, state in zip(chains, states, strict=True):
+                if step < len(chain):
+                    chain.advance(columns, state, step, threads)
+            shown = states
+            if model.exchange is not None:
+                shown = [states[int(np.argmin([chain.temperatures[step] for chain in chains]))]]
+            yield user_shape(mean_raw(shown))
 
     def _several_states(self, n_states: int) -> States:
         """Return the states of the chains that serve as their draws."""

@@ -25,7 +25,7 @@ from sglb.estimators.error_bars import add_error_bars
 from sglb.estimators.residuals import residual_variance
 from sglb.folds import CrossValidation, folds_for_residuals
 from sglb.metrics import Metric
-from sglb.model import Exchange, Model, Record
+from sglb.model import Exchange, Model, Record, after
 from sglb.recipe import Recipe
 from sglb.samplers import Tempering
 from sglb.schedules import Moving
@@ -101,10 +101,11 @@ class Training:
             for history in histories
         ]
         if rounds is not None:
-            traces = [
-                trace.at(record.best_iteration or len(trace))
+            lengths = [
+                record.best_iteration or len(trace)
                 for trace, record in zip(traces, chain_records, strict=True)
             ]
+            traces, exchange = after(traces, exchange, lengths)
         record = chain_records[0]
         if n_chains > 1 and scoring.sets:
             record = self._mean_record(scoring, traces)
@@ -175,7 +176,7 @@ class Training:
         callbacks_by_chain: Sequence[Sequence[Callback]],
         callbacks: Sequence[Callback],
         at_once: int,
-    ) -> tuple[list[Trace], Exchange | None]:
+    ) -> tuple[Sequence[Trace], Exchange | None]:
         """Run the chains; the user's callbacks and the progress display watch the first."""
         progress: list[Callback] = []
         if self.verbose:
@@ -204,8 +205,6 @@ class Training:
     ) -> tuple[list[Trace], Exchange]:
         """Run a chain and others that exchange temperatures with it; return the coldest's trace,
         and what the exchange leaves behind.
-
-        With early stopping the coldest is the chain which was that at the best step.
         """
         at_once = min(sampler.n_replicas, self.n_threads) if self._is_thread_safe else 1
         share = self.n_threads - at_once + 1
@@ -223,11 +222,6 @@ class Training:
         if self.verbose:
             rates = ", ".join(f"{rate:.0%}" for rate in replicas.swap_rates)
             say(f"accepted exchanges between neighbours, the coldest first: {rates}")
-        for callback in callbacks:
-            if isinstance(callback, History) and any(
-                isinstance(other, EarlyStopping) for other in callbacks
-            ):
-                step = callback.best()[0]
         traces = replicas.traces_at(step)
         return traces[:1], Exchange(tuple(traces[1:]), tuple(replicas.swap_rates.tolist()))
 

@@ -301,3 +301,27 @@ def test_a_time_limit_keeps_the_steps_of_a_checkpoint(tmp_path):
 def test_a_time_limit_is_a_number_of_seconds(seconds):
     with pytest.raises(ValueError, match="seconds="):
         TimeLimit(seconds)
+
+
+class CtrlC(BaseCallback):
+    """Ends a fit by Ctrl-C after a step."""
+
+    def __init__(self, at):
+        self.at = at
+
+    def step(self, info):
+        if info.step == self.at:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("n_chains", [1, 2])
+def test_a_fit_that_ends_among_the_steps_of_its_model_is_resumed(n_chains, tmp_path):
+    parameters = SMALL | {"n_chains": n_chains}
+    first = SGLBRegressor(**parameters).fit(X, NUMBERS)
+    more = SGLBRegressor(**parameters)
+    whole = content(more.fit(NEW, HELD_OUT, init_model=first))
+    writing = {"init_model": first, "callbacks": [Checkpoint(tmp_path / "c"), CtrlC(5)]}
+    with pytest.raises(KeyboardInterrupt):
+        more.fit(NEW, HELD_OUT, **writing)
+    resumed = more.fit(NEW, HELD_OUT, init_model=first, resume_from=tmp_path / "c")
+    assert content(resumed) == whole

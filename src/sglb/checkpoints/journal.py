@@ -72,7 +72,9 @@ class Journal:
     def follow(self, name: str, chain: Chain) -> None:
         """Let a chain begin with the steps that are known of it, and write down those after."""
         inherited = self.inherited.get(name)
-        repeated = inherited if self.before is None else self.before.traces.get(name, inherited)
+        repeated = None if self.before is None else self.before.traces.get(name)
+        if inherited is not None and (repeated is None or len(repeated) < len(inherited)):
+            repeated = inherited  # the run has ended among the steps that it inherited
         chain.replay = Replay(repeated, 0 if inherited is None else len(inherited))
         self._chains[name] = chain
 

@@ -407,3 +407,16 @@ def test_scored_sets_are_scored_from_the_first_step(tmp_path):
     model = fitted("scores", resume_from=tmp_path / "c")
     assert {len(values) for values in model.evals_result_["validation_0"].values()} == {24}
     assert set(model.evals_result_["validation_1"]) == {"mae", "rmse"} == set(SCORED["eval_metric"])
+
+
+def test_a_fit_that_failed_before_it_took_steps_is_repeated_or_resumed(tmp_path):
+    class Failing(BaseCallback):
+        def step(self, info):
+            raise RuntimeError("early")
+
+    path, whole = tmp_path / "c", content(fitted("numbers"))
+    for more in ({}, {"resume_from": path}):
+        with pytest.raises(RuntimeError, match="early"):
+            fitted("numbers", callbacks=[Failing(), Checkpoint(path, seconds=1e6)])
+        assert Snapshot.from_bytes(path.read_bytes()).n_steps == 0
+        assert content(fitted("numbers", callbacks=Checkpoint(path), **more)) == whole

@@ -201,7 +201,7 @@ def _check_free(store: Store, checkpoint: Checkpoint) -> None:
             present = store.read()
         except CheckpointError:  # damaged files are no loss
             return
-    if present is not None and not present.is_finished:
+    if present is not None and present.n_steps and not present.is_finished:
         raise CheckpointError(
             checkpoint.path,
             f"it holds {present.n_steps:,} steps of a fit that has not ended; pass"

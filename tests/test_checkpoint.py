@@ -420,3 +420,15 @@ def test_a_fit_that_failed_before_it_took_steps_is_repeated_or_resumed(tmp_path)
             fitted("numbers", callbacks=[Failing(), Checkpoint(path, seconds=1e6)])
         assert Snapshot.from_bytes(path.read_bytes()).n_steps == 0
         assert content(fitted("numbers", callbacks=Checkpoint(path), **more)) == whole
+
+
+def test_the_clock_of_checkpoints_goes_on_after_steps_that_are_repeated(tmp_path, monkeypatch):
+    monkeypatch.setattr(sglb.checkpoints.journal, "SHARE", np.inf)  # write at every look
+    path, written = tmp_path / "c", []
+    for n_steps in (700, 1400):
+        callbacks = Checkpoint(path, seconds=1e-6)
+        with killed_after(n_steps) as ends:
+            fitted("searched length", callbacks=callbacks, resume_from=path)
+        assert ends
+        written.append(Snapshot.from_bytes(path.read_bytes()).n_steps)
+    assert 0 < written[0] < written[1]

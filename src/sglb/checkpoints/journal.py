@@ -91,6 +91,8 @@ class Journal:
             if time.monotonic() >= self._next:
                 self._next = math.inf  # for other threads, until this one has written
                 self._save()
+                if self._next == math.inf:  # there were no new steps to write
+                    self._next = time.monotonic() + self.checkpoint.seconds
         elif n_steps // every > n_before // every:
             self._save()
 

@@ -30,6 +30,7 @@ from sglb import (
     SGLBRegressor,
     TimeLimit,
 )
+from sglb.samplers import Langevin
 
 # Fits whose settings do not depend on the number of steps once the learning rate is stated.
 SAME = sorted(
@@ -325,3 +326,18 @@ def test_a_fit_that_ends_among_the_steps_of_its_model_is_resumed(n_chains, tmp_p
         more.fit(NEW, HELD_OUT, **writing)
     resumed = more.fit(NEW, HELD_OUT, init_model=first, resume_from=tmp_path / "c")
     assert content(resumed) == whole
+
+
+def test_a_sampler_object_goes_on_with_the_schedule_it_had(tmp_path):
+    falling = SMALL | {"sampler": Langevin("cosine(0.1, 0.05)", 1.0, 0.01)}
+    first = SGLBRegressor(**falling).fit(X, NUMBERS)
+    first.save(tmp_path / "m")
+    warm = SGLBRegressor(**falling, warm_start=True).fit(X, NUMBERS)
+    for n_steps in (30, 48):  # of which the second continues what has been continued
+        warm.set_params(n_estimators=n_steps).fit(X, NUMBERS)
+    for origin in (first, tmp_path / "m"):
+        more = SGLBRegressor(**falling).fit(X, NUMBERS, init_model=origin)
+        assert content(more) == content(warm)
+    rates = warm.trace_.learning_rates
+    np.testing.assert_array_equal(rates[:24], first.trace_.learning_rates)
+    np.testing.assert_array_equal(rates[24:], 0.05)

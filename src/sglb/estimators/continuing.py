@@ -15,7 +15,7 @@ from sglb.archive.arguments import to_json
 from sglb.losses import Loss
 from sglb.model import Model
 from sglb.prepare import LabelledRows, Prepared, Request, pose, prepare_more
-from sglb.samplers import Tempering
+from sglb.samplers import Named, Sampler, Tempering
 from sglb.settings import NOT_IN_FILES
 from sglb.trace import Trace
 
@@ -44,9 +44,12 @@ class Origin:
     def prepare(self, rows: LabelledRows, loss: Loss, request: Request, n_threads: int) -> Prepared:
         """Return the model's recipe with more steps, and rows as it codes them."""
         recipe, parameters = self.model.recipe, request.parameters
-        settings = replace(recipe.settings, n_steps=self.n_steps, search_length=False)
-        if hasattr(parameters["sampler"], "move"):  # an object, which a file may not have held
-            settings = replace(settings, sampler=parameters["sampler"])
+        settings = replace(
+            recipe.settings,
+            sampler=self._sampler(parameters["sampler"]),
+            n_steps=self.n_steps,
+            search_length=False,
+        )
         if recipe.loss is None:
             n_columns = len(rows.features.is_categorical)
             recipe = replace(recipe, loss=pose(rows.target, n_columns, loss, request).loss)
@@ -64,6 +67,14 @@ class Origin:
                 " uncertainty=False, then conformalize(X, y) with rows it has not seen"
             )
         return prepared
+
+    def _sampler(self, stated: Any) -> Sampler:
+        """Return the sampler of the model, or the stated one if its file may not have held it."""
+        settings = self.model.recipe.settings
+        if isinstance(settings.sampler, Named) or not hasattr(stated, "move"):
+            return settings.sampler
+        # Schedules without a length have that of the model.
+        return stated.for_length(settings.n_steps) if isinstance(stated, Named) else stated
 
 
 def find_origin(estimator: "ChainEstimator", init_model: Any) -> Origin | None:

@@ -341,3 +341,16 @@ def test_a_sampler_object_goes_on_with_the_schedule_it_had(tmp_path):
     rates = warm.trace_.learning_rates
     np.testing.assert_array_equal(rates[:24], first.trace_.learning_rates)
     np.testing.assert_array_equal(rates[24:], 0.05)
+
+
+def test_steps_beyond_the_plan_are_checked_for_stability_before_they_are_taken(tmp_path):
+    rising = SMALL | {"n_estimators": 5, "learning_rate": "linear(.1, 3, 20)"}
+    first = SGLBRegressor(**rising).fit(X, NUMBERS)
+    more = SGLBRegressor(**rising | {"n_estimators": 100})
+    with pytest.raises(ValueError, match="learning_rate=3 makes the chain diverge"):
+        more.fit(X, NUMBERS, init_model=first, callbacks=Checkpoint(tmp_path / "c"))
+    assert not (tmp_path / "c").exists()
+    negative = rising | {"learning_rate": "linear(.1, -.1, 20)"}
+    first = SGLBRegressor(**negative).fit(X, NUMBERS)
+    with pytest.raises(ValueError, match=r"learning_rate='linear.*above 0"):
+        SGLBRegressor(**negative | {"n_estimators": 9}).fit(X, NUMBERS, init_model=first)

@@ -15,6 +15,7 @@ from sglb.archive.arguments import to_json
 from sglb.losses import Loss
 from sglb.model import Model
 from sglb.prepare import LabelledRows, Prepared, Request, pose, prepare_more
+from sglb.rates import check_stability
 from sglb.samplers import Named, Sampler, Tempering
 from sglb.settings import NOT_IN_FILES
 from sglb.trace import Trace
@@ -59,6 +60,10 @@ class Origin:
             settings=settings,
             total_weight=rows.target.total_weight,
         )
+        if recipe.loss is not None and isinstance(settings.sampler, Named):
+            # More steps of a schedule than the model was checked for.
+            move = settings.sampler.boldest_move(self.n_steps)
+            check_stability(move, recipe.loss, settings.leaves.method)
         prepared = prepare_more(rows, recipe, n_threads)
         if parameters.get("uncertainty") and prepared.recipe.encoding is recipe.encoding:
             raise ValueError(
@@ -71,10 +76,13 @@ class Origin:
     def _sampler(self, stated: Any) -> Sampler:
         """Return the sampler of the model, or the stated one if its file may not have held it."""
         settings = self.model.recipe.settings
-        if isinstance(settings.sampler, Named) or not hasattr(stated, "move"):
-            return settings.sampler
-        # Schedules without a length have that of the model.
-        return stated.for_length(settings.n_steps) if isinstance(stated, Named) else stated
+        sampler = settings.sampler
+        if hasattr(stated, "move") and not isinstance(sampler, Named):
+            sampler = stated
+        if not isinstance(sampler, Named):
+            return sampler
+        # Schedules without a length have that of the model, and go on for more steps.
+        return sampler.for_length(settings.n_steps).for_length(self.n_steps)
 
 
 def find_origin(estimator: "ChainEstimator", init_model: Any) -> Origin | None:

@@ -1,5 +1,6 @@
 """More steps for a model there is, and fewer: shrink and noise are those of a single fit."""
 
+import pickle
 import time
 
 import numpy as np
@@ -31,6 +32,7 @@ from sglb import (
     TimeLimit,
 )
 from sglb.samplers import Langevin
+from sglb.schedules import StepFunction
 
 # Fits whose settings do not depend on the number of steps once the learning rate is stated.
 SAME = sorted(
@@ -354,3 +356,36 @@ def test_steps_beyond_the_plan_are_checked_for_stability_before_they_are_taken(t
     first = SGLBRegressor(**negative).fit(X, NUMBERS)
     with pytest.raises(ValueError, match=r"learning_rate='linear.*above 0"):
         SGLBRegressor(**negative | {"n_estimators": 9}).fit(X, NUMBERS, init_model=first)
+
+
+def slowly(step):
+    """A learning rate of the user's own."""
+    return 0.1 / (1.0 + 0.05 * step)
+
+
+def test_a_pickle_keeps_the_model_as_it_is_whatever_the_parameters_have_become():
+    rate = StepFunction(slowly, 30)
+    first = SGLBRegressor(**SMALL | {"learning_rate": rate}).fit(X, NUMBERS)
+    more = SGLBRegressor(**first.get_params() | {"n_estimators": 6})
+    more.fit(X, NUMBERS, init_model=first)
+    changed = SGLBRegressor(**SMALL).fit(X, NUMBERS)
+    changed.set_params(max_depth=2, quantile=0.3)
+    for model in (first[:5], more, changed):
+        again = pickle.loads(pickle.dumps(model))
+        assert content(again) == content(model)
+        assert again._model.recipe.parameters["learning_rate"] == model.learning_rate
+        assert again.get_params() == model.get_params()
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        {"learning_rate": StepFunction(slowly, 30)},
+        {"sampler": Langevin(StepFunction(slowly, 30), 1.0, 0.01)},
+    ],
+)
+def test_a_function_of_the_step_is_continued_after_a_pickle(own):
+    whole = SGLBRegressor(**SMALL | own | {"n_estimators": 40}).fit(X, NUMBERS)
+    model = SGLBRegressor(**SMALL | own, warm_start=True).fit(X, NUMBERS)
+    again = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(model))))
+    assert content(again.set_params(n_estimators=40).fit(X, NUMBERS)) == content(whole)

@@ -31,6 +31,7 @@ from sglb import (
     SGLBRegressor,
     TimeLimit,
 )
+from sglb.losses import Sla
 from sglb.samplers import Langevin
 from sglb.schedules import StepFunction
 
@@ -389,3 +390,33 @@ def test_a_function_of_the_step_is_continued_after_a_pickle(own):
     model = SGLBRegressor(**SMALL | own, warm_start=True).fit(X, NUMBERS)
     again = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(model))))
     assert content(again.set_params(n_estimators=40).fit(X, NUMBERS)) == content(whole)
+
+
+def other(step):
+    """Agrees with `slowly` at the beginning and after its end."""
+    return slowly(step) * (1.0 if step in (0, 29, 30) else 0.9)
+
+
+@pytest.mark.parametrize(
+    ("name", "own"),
+    [
+        ("learning_rate", lambda function: function),
+        ("sampler", lambda function: Langevin(function, 1.0, 0.01)),
+        ("loss", lambda function: Sla(function)),
+    ],
+)
+def test_functions_of_the_step_are_compared_by_their_values(name, own, tmp_path):
+    kind, y = (SGLBClassifier, TWO) if name == "loss" else (SGLBRegressor, NUMBERS)
+    model, same, changed = (
+        kind(**SMALL | {name: own(StepFunction(function, 30))})
+        for function in (slowly, lambda step: slowly(step), other)
+    )
+    with killed_after(10):
+        model.fit(X, y, callbacks=Checkpoint(tmp_path / "c", 1))
+    whole = content(model.fit(X, y))
+    assert content(same.fit(X, y, resume_from=tmp_path / "c")) == whole
+    assert same.fit(X, y, init_model=model).n_iter_ == 48
+    with pytest.raises(ValueError, match=f"another fit: {name} differs"):
+        changed.fit(X, y, resume_from=tmp_path / "c")
+    with pytest.raises(ValueError, match=f"init_model: {name}=.* is not that of the model"):
+        changed.fit(X, y, init_model=model)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sglb import archive
-from sglb.archive.arguments import to_json
+from sglb.checkpoints import describe
 from sglb.losses import Loss
 from sglb.model import Model
 from sglb.prepare import LabelledRows, Prepared, Request, pose, prepare_more
@@ -142,7 +142,7 @@ def _check_alike(
         then = recipe.parameters[name]
         if then is None and name in NOT_IN_FILES:
             continue
-        if to_json(value) != to_json(then):
+        if describe(value) != describe(then):
             raise ValueError(
                 f"{words}: {name}={value!r} is not that of the model, {then!r}, with which it"
                 f" continues; set_params({name}={then!r})"

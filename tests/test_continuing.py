@@ -420,3 +420,18 @@ def test_functions_of_the_step_are_compared_by_their_values(name, own, tmp_path)
         changed.fit(X, y, resume_from=tmp_path / "c")
     with pytest.raises(ValueError, match=f"init_model: {name}=.* is not that of the model"):
         changed.fit(X, y, init_model=model)
+
+
+def test_what_a_file_does_not_hold_of_a_sampler_is_named(tmp_path):
+    own = StepFunction(slowly, 30)
+    model = SGLBRegressor(**SMALL | {"learning_rate": own}).fit(X, NUMBERS)
+    model.save(tmp_path / "m")
+    with pytest.raises(ValueError, match=r"init_model: .* not hold learning_rate where .*pickle"):
+        SGLBRegressor(**model.get_params()).fit(X, NUMBERS, init_model=tmp_path / "m")
+    stated = SMALL | {"sampler": Langevin(own, 1.0, 0.01)}
+    model = SGLBRegressor(**stated).fit(X, NUMBERS)
+    model.save(tmp_path / "n")
+    with pytest.raises(ValueError, match=r"init_model: .*set_params\(sampler=...\)"):
+        SGLBRegressor(**SMALL).fit(X, NUMBERS, init_model=tmp_path / "n")
+    more = SGLBRegressor(**stated).fit(X, NUMBERS, init_model=tmp_path / "n")
+    assert content(more) == content(SGLBRegressor(**stated | {"n_estimators": 48}).fit(X, NUMBERS))

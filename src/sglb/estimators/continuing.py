@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from sglb import archive
 from sglb.checkpoints import describe
+from sglb.defaults import SCHEDULED
 from sglb.losses import Loss
 from sglb.model import Model
 from sglb.prepare import LabelledRows, Prepared, Request, pose, prepare_more
@@ -79,10 +80,23 @@ class Origin:
         sampler = settings.sampler
         if hasattr(stated, "move") and not isinstance(sampler, Named):
             sampler = stated
+        if isinstance(sampler, archive.LostSampler):
+            raise ValueError(f"init_model: {_why_lost(self.model.recipe.parameters)}")
         if not isinstance(sampler, Named):
             return sampler
         # Schedules without a length have that of the model, and go on for more steps.
         return sampler.for_length(settings.n_steps).for_length(self.n_steps)
+
+
+def _why_lost(parameters: Mapping[str, Any]) -> str:
+    """Return what a file does not hold of a sampler, and the remedy."""
+    if parameters["sampler"] is None:
+        return "a file does not hold a sampler of your own; state it: set_params(sampler=...)"
+    names = [name for name in SCHEDULED if parameters[name] is None]
+    return (
+        f"a file does not hold {' and '.join(names)} where that is a function of the step; continue"
+        " the fitted estimator or a pickle of it, which do"
+    )
 
 
 def find_origin(estimator: "ChainEstimator", init_model: Any) -> Origin | None:

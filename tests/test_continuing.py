@@ -379,15 +379,15 @@ def test_a_pickle_keeps_the_model_as_it_is_whatever_the_parameters_have_become()
 
 
 @pytest.mark.parametrize(
-    "own",
+    "moving",
     [
         {"learning_rate": StepFunction(slowly, 30)},
         {"sampler": Langevin(StepFunction(slowly, 30), 1.0, 0.01)},
     ],
 )
-def test_a_function_of_the_step_is_continued_after_a_pickle(own):
-    whole = SGLBRegressor(**SMALL | own | {"n_estimators": 40}).fit(X, NUMBERS)
-    model = SGLBRegressor(**SMALL | own, warm_start=True).fit(X, NUMBERS)
+def test_a_function_of_the_step_is_continued_after_a_pickle(moving):
+    whole = SGLBRegressor(**SMALL | moving | {"n_estimators": 40}).fit(X, NUMBERS)
+    model = SGLBRegressor(**SMALL | moving, warm_start=True).fit(X, NUMBERS)
     again = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(model))))
     assert content(again.set_params(n_estimators=40).fit(X, NUMBERS)) == content(whole)
 
@@ -398,17 +398,17 @@ def other(step):
 
 
 @pytest.mark.parametrize(
-    ("name", "own"),
+    ("name", "moving"),
     [
         ("learning_rate", lambda function: function),
         ("sampler", lambda function: Langevin(function, 1.0, 0.01)),
         ("loss", lambda function: Sla(function)),
     ],
 )
-def test_functions_of_the_step_are_compared_by_their_values(name, own, tmp_path):
+def test_functions_of_the_step_are_compared_by_their_values(name, moving, tmp_path):
     kind, y = (SGLBClassifier, TWO) if name == "loss" else (SGLBRegressor, NUMBERS)
     model, same, changed = (
-        kind(**SMALL | {name: own(StepFunction(function, 30))})
+        kind(**SMALL | {name: moving(StepFunction(function, 30))})
         for function in (slowly, lambda step: slowly(step), other)
     )
     with killed_after(10):
@@ -423,15 +423,48 @@ def test_functions_of_the_step_are_compared_by_their_values(name, own, tmp_path)
 
 
 def test_what_a_file_does_not_hold_of_a_sampler_is_named(tmp_path):
-    own = StepFunction(slowly, 30)
-    model = SGLBRegressor(**SMALL | {"learning_rate": own}).fit(X, NUMBERS)
+    moving = StepFunction(slowly, 30)
+    model = SGLBRegressor(**SMALL | {"learning_rate": moving}).fit(X, NUMBERS)
     model.save(tmp_path / "m")
     with pytest.raises(ValueError, match=r"init_model: .* not hold learning_rate where .*pickle"):
         SGLBRegressor(**model.get_params()).fit(X, NUMBERS, init_model=tmp_path / "m")
-    stated = SMALL | {"sampler": Langevin(own, 1.0, 0.01)}
+    stated = SMALL | {"sampler": Langevin(moving, 1.0, 0.01)}
     model = SGLBRegressor(**stated).fit(X, NUMBERS)
     model.save(tmp_path / "n")
     with pytest.raises(ValueError, match=r"init_model: .*set_params\(sampler=...\)"):
         SGLBRegressor(**SMALL).fit(X, NUMBERS, init_model=tmp_path / "n")
     more = SGLBRegressor(**stated).fit(X, NUMBERS, init_model=tmp_path / "n")
     assert content(more) == content(SGLBRegressor(**stated | {"n_estimators": 48}).fit(X, NUMBERS))
+
+
+class StopOnce(BaseCallback):
+    """Asks for the end of the chain at one step, and at no other."""
+
+    def __init__(self, at):
+        self.at, self.seen = at, 0
+
+    def step(self, info):
+        self.seen = info.step
+        return sglb.Stop("enough") if info.step == self.at else None
+
+    def finish(self, info):
+        self.stop = info.stop
+
+
+@pytest.mark.parametrize("n_chains", [1, 2])
+def test_a_stop_among_the_steps_of_a_model_keeps_them_all(n_chains):
+    parameters = SMALL | {"n_chains": n_chains, "n_jobs": 2}
+    first = SGLBRegressor(**parameters).fit(X, NUMBERS)
+    for at, n_steps in ((3, 24), (24, 24), (25, 25)):
+        stopping = StopOnce(at)
+        more = SGLBRegressor(**parameters)
+        more.fit(NEW, HELD_OUT, init_model=first, callbacks=stopping)
+        assert [len(trace) for trace in more.traces_] == [n_steps] * n_chains
+        assert (stopping.seen, stopping.stop) == (n_steps, sglb.Stop("enough"))
+        predicted = more.predict(NEW, n_estimators=24)
+        np.testing.assert_array_equal(predicted, first.predict(NEW))
+    for callback in (TimeLimit(0), sglb.EarlyStopping(1)):
+        more = SGLBRegressor(**parameters)
+        sets = {"eval_set": (X, -NUMBERS)}  # scores get worse from the first step on
+        more.fit(NEW, HELD_OUT, init_model=first, callbacks=callback, **sets)
+        np.testing.assert_array_equal(more.predict(NEW), first.predict(NEW))

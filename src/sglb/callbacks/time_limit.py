@@ -10,8 +10,9 @@ class TimeLimit(BaseCallback):
     """Ends the chain before its steps take longer than `seconds`.
 
     The model is the best there is by then: with `early_stopping_rounds` the best state, else the
-    last. One step is always taken, and those of a checkpoint are repeated. Time counts from the
-    first step: reading and encoding the rows come before, error bars after.
+    last. One step is always taken, and those of a checkpoint or of a model that is continued are
+    repeated, so that a limit of 0 adds none to them. Time counts from the first step: reading and
+    encoding the rows come before, error bars after.
     """
 
     def __init__(self, seconds: float) -> None:

@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
+import damage
 import interrupted
 import sglb
 from interrupted import (
@@ -432,3 +433,21 @@ def test_the_clock_of_checkpoints_goes_on_after_steps_that_are_repeated(tmp_path
         assert ends
         written.append(Snapshot.from_bytes(path.read_bytes()).n_steps)
     assert 0 < written[0] < written[1]
+
+
+@pytest.mark.parametrize(("version", "words"), [(3, "install a newer"), (1, "an older version")])
+def test_a_checkpoint_of_another_format_is_neither_damaged_nor_lost(version, words, tmp_path):
+    path = tmp_path / "c"
+    with killed_after(10):
+        fitted("numbers", callbacks=Checkpoint(path, 1))
+    document, arrays = archive.container.unpack("sglb", path.read_bytes())
+    pieces = archive.container.pack("sglb", document | {"version": version}, arrays)
+    path.write_bytes(damage.signed(b"".join(bytes(piece) for piece in pieces)))
+    content_before = path.read_bytes()
+    with pytest.raises(ModelFormatError, match=f"reads format 2: .*{words}"):
+        fitted("numbers", resume_from=path)
+    with pytest.raises(CheckpointError, match=rf"{words}.*overwrite=True"):
+        fitted("numbers", callbacks=Checkpoint(path))
+    assert path.read_bytes() == content_before
+    fitted("numbers", callbacks=Checkpoint(path, overwrite=True))
+    assert Snapshot.from_bytes(path.read_bytes()).is_finished

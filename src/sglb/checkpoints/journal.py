@@ -14,7 +14,7 @@ from sglb.checkpoints.checkpoint import Checkpoint
 from sglb.checkpoints.fingerprint import Fingerprint, describe_settings, differences
 from sglb.checkpoints.snapshot import Snapshot
 from sglb.checkpoints.store import Store
-from sglb.errors import CheckpointError
+from sglb.errors import CheckpointError, ModelFormatError
 from sglb.recipe import Recipe
 from sglb.replay import Replay
 from sglb.trace import Trace
@@ -203,6 +203,10 @@ def _check_free(store: Store, checkpoint: Checkpoint) -> None:
             present = store.read()
         except CheckpointError:  # damaged files are no loss
             return
+        except ModelFormatError as error:  # whole, but of another format or no checkpoint
+            raise CheckpointError(
+                checkpoint.path, f"{error}; or replace it: Checkpoint(path, overwrite=True)"
+            ) from error
     if present is not None and present.n_steps and not present.is_finished:
         raise CheckpointError(
             checkpoint.path,

@@ -2,6 +2,7 @@
 
 import pickle
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -468,3 +469,15 @@ def test_a_stop_among_the_steps_of_a_model_keeps_them_all(n_chains):
         sets = {"eval_set": (X, -NUMBERS)}  # scores get worse from the first step on
         more.fit(NEW, HELD_OUT, init_model=first, callbacks=callback, **sets)
         np.testing.assert_array_equal(more.predict(NEW), first.predict(NEW))
+
+
+def test_a_model_of_another_noise_is_rejected_before_a_checkpoint_is_written(tmp_path):
+    model = SGLBRegressor(**SMALL).fit(X, NUMBERS)
+    model._model = replace(model._model, recipe=replace(model._model.recipe, noise_version=0))
+    model.save(tmp_path / "m")
+    for origin in (model, tmp_path / "m"):
+        with pytest.raises(ValueError, match="version 0 of the noise"):
+            SGLBRegressor(**SMALL).fit(
+                X, NUMBERS, init_model=origin, callbacks=Checkpoint(tmp_path / "c")
+            )
+        assert not (tmp_path / "c").exists()

@@ -18,7 +18,6 @@ from sglb.leaves import LeafRule
 from sglb.losses import Loss
 from sglb.metrics import Metric
 from sglb.model import Model
-from sglb.noise import NOISE_VERSION
 from sglb.recipe import Kind, Recipe
 from sglb.schedules import Moving, StepFunction
 from sglb.target import Target
@@ -80,7 +79,7 @@ def describe_settings(recipe: Recipe) -> dict[str, Any]:
     described = {each.name: getattr(settings, each.name) for each in fields(settings)}
     leaves: LeafRule = described.pop("leaves")
     return {
-        "noise_version": NOISE_VERSION,
+        "noise_version": recipe.noise_version,
         "loss": None if loss is None else loss.name,
         "loss_parameters": None if loss is None else _describe_loss(loss),
         "offset": recipe.offset.tolist(),

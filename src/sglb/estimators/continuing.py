@@ -46,6 +46,7 @@ class Origin:
     def prepare(self, rows: LabelledRows, loss: Loss, request: Request, n_threads: int) -> Prepared:
         """Return the model's recipe with more steps, and rows as it codes them."""
         recipe, parameters = self.model.recipe, request.parameters
+        recipe.check_noise()
         settings = replace(
             recipe.settings,
             sampler=self._sampler(parameters["sampler"]),

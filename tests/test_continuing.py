@@ -481,3 +481,15 @@ def test_a_model_of_another_noise_is_rejected_before_a_checkpoint_is_written(tmp
                 X, NUMBERS, init_model=origin, callbacks=Checkpoint(tmp_path / "c")
             )
         assert not (tmp_path / "c").exists()
+
+
+def test_a_state_of_chance_is_not_in_a_file_and_need_not_be(tmp_path):
+    chance = SMALL | {"random_state": np.random.RandomState(3)}
+    model = SGLBRegressor(**chance).fit(X, NUMBERS)
+    model.save(tmp_path / "m")
+    more = [
+        SGLBRegressor(**chance).fit(X, NUMBERS, init_model=origin)
+        for origin in (model, tmp_path / "m")
+    ]
+    assert content(more[0]) == content(more[1])
+    assert more[0]._model.recipe.settings.seed == model._model.recipe.settings.seed

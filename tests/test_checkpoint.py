@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import signal
 import warnings
 
 import numpy as np
@@ -32,6 +33,7 @@ from sglb import (
     Checkpoint,
     CheckpointError,
     EarlyStopping,
+    KeepOnInterrupt,
     ModelFormatError,
     SGLBClassifier,
     SGLBRegressor,
@@ -450,4 +452,20 @@ def test_a_checkpoint_of_another_format_is_neither_damaged_nor_lost(version, wor
         fitted("numbers", callbacks=Checkpoint(path))
     assert path.read_bytes() == content_before
     fitted("numbers", callbacks=Checkpoint(path, overwrite=True))
+    assert Snapshot.from_bytes(path.read_bytes()).is_finished
+
+
+def test_a_fit_that_ctrl_c_has_ended_is_not_finished(tmp_path):
+    class CtrlC(BaseCallback):
+        def step(self, info):
+            if info.step == 9:
+                signal.raise_signal(signal.SIGINT)
+
+    path = tmp_path / "c"
+    kept = fitted("numbers", callbacks=[CtrlC(), KeepOnInterrupt(), Checkpoint(path)])
+    assert kept.n_iter_ == 9
+    with pytest.raises(CheckpointError, match="9 steps of a fit that has not ended"):
+        fitted("numbers", callbacks=Checkpoint(path))
+    whole = content(fitted("numbers"))
+    assert content(fitted("numbers", callbacks=Checkpoint(path), resume_from=path)) == whole
     assert Snapshot.from_bytes(path.read_bytes()).is_finished

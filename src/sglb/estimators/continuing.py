@@ -148,8 +148,8 @@ def _check_alike(
         raise ValueError(f"{words}: the model is a {recipe.kind}, not a {estimator._kind}")
     if isinstance(recipe.settings.sampler, Tempering):
         raise ValueError(
-            f"{words}: a model of sampler='tempering' has one of its chains and cannot go on; a"
-            " checkpoint has all of them (resume_from)"
+            f"{words}: a model of sampler='tempering' cannot go on, as its file does not hold the"
+            " rungs on which its chains were; a checkpoint leads to them (resume_from)"
         )
     for name, value in parameters.items():
         if name in FREE or name not in recipe.parameters:

@@ -38,6 +38,7 @@ from sglb import (
     SGLBClassifier,
     SGLBRegressor,
     Stop,
+    TimeLimit,
     archive,
 )
 from sglb.checkpoints.fingerprint import IDLE
@@ -351,6 +352,9 @@ def test_a_checkpoint_with_other_fields_is_rejected():
         ({"every": 2.5}, "every=2.5"),
         ({"seconds": 0}, "seconds=0"),
         ({"seconds": float("nan")}, "seconds=nan"),
+        ({"seconds": True}, "seconds=True"),
+        ({"seconds": "5"}, "seconds='5'"),
+        ({"every": "5"}, "every='5'"),
         ({"every": 5, "seconds": 5}, "exclude each other"),
         ({"on_error": "ignore"}, "on_error='ignore'"),
     ],
@@ -469,3 +473,10 @@ def test_a_fit_that_ctrl_c_has_ended_is_not_finished(tmp_path):
     whole = content(fitted("numbers"))
     assert content(fitted("numbers", callbacks=Checkpoint(path), resume_from=path)) == whole
     assert Snapshot.from_bytes(path.read_bytes()).is_finished
+
+
+def test_numbers_of_numpy_are_numbers(tmp_path):
+    path = tmp_path / "c"
+    for number in (np.int64(5), np.float32(5)):
+        assert TimeLimit(number).seconds == Checkpoint(path, seconds=number).seconds == 5.0
+    assert Checkpoint(path, np.int64(5)).every == 5

@@ -302,7 +302,7 @@ def test_a_time_limit_keeps_the_steps_of_a_checkpoint(tmp_path):
     assert so_far.n_iter_ == 15
 
 
-@pytest.mark.parametrize("seconds", [-1, float("nan"), float("inf"), "1", None])
+@pytest.mark.parametrize("seconds", [-1, float("nan"), float("inf"), "1", True, None])
 def test_a_time_limit_is_a_number_of_seconds(seconds):
     with pytest.raises(ValueError, match="seconds="):
         TimeLimit(seconds)

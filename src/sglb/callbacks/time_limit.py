@@ -2,6 +2,7 @@
 
 import math
 import time
+from numbers import Real
 
 from sglb.callbacks.base import BaseCallback, StepInfo, Stop
 
@@ -16,9 +17,10 @@ class TimeLimit(BaseCallback):
     """
 
     def __init__(self, seconds: float) -> None:
-        if not (isinstance(seconds, int | float) and math.isfinite(seconds) and seconds >= 0.0):
+        is_number = isinstance(seconds, Real) and not isinstance(seconds, bool)
+        if not (is_number and math.isfinite(seconds) and seconds >= 0.0):
             raise ValueError(f"seconds={seconds!r} is not allowed; use a number >= 0")
-        self.seconds = seconds
+        self.seconds = float(seconds)
         self._started = self._before = 0.0
 
     def start(self, info: StepInfo) -> None:

@@ -2,11 +2,13 @@
 
 import functools
 import inspect
+import signal
 import warnings
 
 import numpy as np
 import pytest
 
+import damage
 import interrupted
 import sglb
 from interrupted import (
@@ -31,10 +33,12 @@ from sglb import (
     Checkpoint,
     CheckpointError,
     EarlyStopping,
+    KeepOnInterrupt,
     ModelFormatError,
     SGLBClassifier,
     SGLBRegressor,
     Stop,
+    TimeLimit,
     archive,
 )
 from sglb.checkpoints.fingerprint import IDLE
@@ -348,6 +352,9 @@ def test_a_checkpoint_with_other_fields_is_rejected():
         ({"every": 2.5}, "every=2.5"),
         ({"seconds": 0}, "seconds=0"),
         ({"seconds": float("nan")}, "seconds=nan"),
+        ({"seconds": True}, "seconds=True"),
+        ({"seconds": "5"}, "seconds='5'"),
+        ({"every": "5"}, "every='5'"),
         ({"every": 5, "seconds": 5}, "exclude each other"),
         ({"on_error": "ignore"}, "on_error='ignore'"),
     ],
@@ -407,3 +414,69 @@ def test_scored_sets_are_scored_from_the_first_step(tmp_path):
     model = fitted("scores", resume_from=tmp_path / "c")
     assert {len(values) for values in model.evals_result_["validation_0"].values()} == {24}
     assert set(model.evals_result_["validation_1"]) == {"mae", "rmse"} == set(SCORED["eval_metric"])
+
+
+def test_a_fit_that_failed_before_it_took_steps_is_repeated_or_resumed(tmp_path):
+    class Failing(BaseCallback):
+        def step(self, info):
+            raise RuntimeError("early")
+
+    path, whole = tmp_path / "c", content(fitted("numbers"))
+    for more in ({}, {"resume_from": path}):
+        with pytest.raises(RuntimeError, match="early"):
+            fitted("numbers", callbacks=[Failing(), Checkpoint(path, seconds=1e6)])
+        assert Snapshot.from_bytes(path.read_bytes()).n_steps == 0
+        assert content(fitted("numbers", callbacks=Checkpoint(path), **more)) == whole
+
+
+def test_the_clock_of_checkpoints_goes_on_after_steps_that_are_repeated(tmp_path, monkeypatch):
+    monkeypatch.setattr(sglb.checkpoints.journal, "SHARE", np.inf)  # write at every look
+    path, written = tmp_path / "c", []
+    for n_steps in (700, 1400):
+        callbacks = Checkpoint(path, seconds=1e-6)
+        with killed_after(n_steps) as ends:
+            fitted("searched length", callbacks=callbacks, resume_from=path)
+        assert ends
+        written.append(Snapshot.from_bytes(path.read_bytes()).n_steps)
+    assert 0 < written[0] < written[1]
+
+
+@pytest.mark.parametrize(("version", "words"), [(3, "install a newer"), (1, "an older version")])
+def test_a_checkpoint_of_another_format_is_neither_damaged_nor_lost(version, words, tmp_path):
+    path = tmp_path / "c"
+    with killed_after(10):
+        fitted("numbers", callbacks=Checkpoint(path, 1))
+    document, arrays = archive.container.unpack("sglb", path.read_bytes())
+    pieces = archive.container.pack("sglb", document | {"version": version}, arrays)
+    path.write_bytes(damage.signed(b"".join(bytes(piece) for piece in pieces)))
+    content_before = path.read_bytes()
+    with pytest.raises(ModelFormatError, match=f"reads format 2: .*{words}"):
+        fitted("numbers", resume_from=path)
+    with pytest.raises(CheckpointError, match=rf"{words}.*overwrite=True"):
+        fitted("numbers", callbacks=Checkpoint(path))
+    assert path.read_bytes() == content_before
+    fitted("numbers", callbacks=Checkpoint(path, overwrite=True))
+    assert Snapshot.from_bytes(path.read_bytes()).is_finished
+
+
+def test_a_fit_that_ctrl_c_has_ended_is_not_finished(tmp_path):
+    class CtrlC(BaseCallback):
+        def step(self, info):
+            if info.step == 9:
+                signal.raise_signal(signal.SIGINT)
+
+    path = tmp_path / "c"
+    kept = fitted("numbers", callbacks=[CtrlC(), KeepOnInterrupt(), Checkpoint(path)])
+    assert kept.n_iter_ == 9
+    with pytest.raises(CheckpointError, match="9 steps of a fit that has not ended"):
+        fitted("numbers", callbacks=Checkpoint(path))
+    whole = content(fitted("numbers"))
+    assert content(fitted("numbers", callbacks=Checkpoint(path), resume_from=path)) == whole
+    assert Snapshot.from_bytes(path.read_bytes()).is_finished
+
+
+def test_numbers_of_numpy_are_numbers(tmp_path):
+    path = tmp_path / "c"
+    for number in (np.int64(5), np.float32(5)):
+        assert TimeLimit(number).seconds == Checkpoint(path, seconds=number).seconds == 5.0
+    assert Checkpoint(path, np.int64(5)).every == 5

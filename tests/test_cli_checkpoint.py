@@ -1,9 +1,12 @@
 """`sglb train` that is interrupted, limited in time, or continues a model."""
 
+import math
+
 import pytest
 
 from interrupted import killed_after
 from sglb import load
+from sglb.checkpoints import checkpoint, journal
 from shell import SMALL, done, rejected, sglb
 
 TRAIN = ["train", "train.csv", "-t", "number", "--drop", "label", "--drop", "w", "-q", *SMALL]
@@ -25,7 +28,11 @@ def test_a_command_that_was_killed_is_repeated_and_goes_on(folder):
     assert content(folder / "m.sglb") == content(folder / "whole.sglb")
 
 
-def test_other_options_and_an_unfinished_checkpoint_are_rejected_in_words_of_options(folder):
+def test_other_options_and_an_unfinished_checkpoint_are_rejected_in_words_of_options(
+    folder, monkeypatch
+):
+    monkeypatch.setattr(checkpoint, "INTERVAL", 1e-6)
+    monkeypatch.setattr(journal, "SHARE", math.inf)  # write after every step
     words = ["-m", "m.sglb", "--checkpoint", "c"]
     with killed_after(5):
         sglb(*TRAIN, *words)

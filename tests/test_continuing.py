@@ -1,6 +1,8 @@
 """More steps for a model there is, and fewer: shrink and noise are those of a single fit."""
 
+import pickle
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -30,6 +32,9 @@ from sglb import (
     SGLBRegressor,
     TimeLimit,
 )
+from sglb.losses import Sla
+from sglb.samplers import Langevin
+from sglb.schedules import StepFunction
 
 # Fits whose settings do not depend on the number of steps once the learning rate is stated.
 SAME = sorted(
@@ -191,7 +196,7 @@ def test_what_cannot_be_continued_is_said_to_be_so(tmp_path):
     with pytest.raises(FileNotFoundError):
         SGLBRegressor(**SMALL).fit(X, NUMBERS, init_model=tmp_path / "none")
     hot = SGLBRegressor(**SMALL | {"sampler": "tempering"}).fit(X, NUMBERS)
-    with pytest.raises(ValueError, match="has one of its chains"):
+    with pytest.raises(ValueError, match="does not hold the rungs"):
         SGLBRegressor(**hot.get_params()).fit(X, NUMBERS, init_model=hot)
     bars = SGLBRegressor(**SMALL | {"uncertainty": True, "n_estimators": 4}).fit(X, NUMBERS)
     with pytest.raises(ValueError, match=r"uncertainty=True cannot.*conformalize"):
@@ -297,7 +302,194 @@ def test_a_time_limit_keeps_the_steps_of_a_checkpoint(tmp_path):
     assert so_far.n_iter_ == 15
 
 
-@pytest.mark.parametrize("seconds", [-1, float("nan"), float("inf"), "1", None])
+@pytest.mark.parametrize("seconds", [-1, float("nan"), float("inf"), "1", True, None])
 def test_a_time_limit_is_a_number_of_seconds(seconds):
     with pytest.raises(ValueError, match="seconds="):
         TimeLimit(seconds)
+
+
+class CtrlC(BaseCallback):
+    """Ends a fit by Ctrl-C after a step."""
+
+    def __init__(self, at):
+        self.at = at
+
+    def step(self, info):
+        if info.step == self.at:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("n_chains", [1, 2])
+def test_a_fit_that_ends_among_the_steps_of_its_model_is_resumed(n_chains, tmp_path):
+    parameters = SMALL | {"n_chains": n_chains}
+    first = SGLBRegressor(**parameters).fit(X, NUMBERS)
+    more = SGLBRegressor(**parameters)
+    whole = content(more.fit(NEW, HELD_OUT, init_model=first))
+    writing = {"init_model": first, "callbacks": [Checkpoint(tmp_path / "c"), CtrlC(5)]}
+    with pytest.raises(KeyboardInterrupt):
+        more.fit(NEW, HELD_OUT, **writing)
+    resumed = more.fit(NEW, HELD_OUT, init_model=first, resume_from=tmp_path / "c")
+    assert content(resumed) == whole
+
+
+def test_a_sampler_object_goes_on_with_the_schedule_it_had(tmp_path):
+    falling = SMALL | {"sampler": Langevin("cosine(0.1, 0.05)", 1.0, 0.01)}
+    first = SGLBRegressor(**falling).fit(X, NUMBERS)
+    first.save(tmp_path / "m")
+    warm = SGLBRegressor(**falling, warm_start=True).fit(X, NUMBERS)
+    for n_steps in (30, 48):  # of which the second continues what has been continued
+        warm.set_params(n_estimators=n_steps).fit(X, NUMBERS)
+    for origin in (first, tmp_path / "m"):
+        more = SGLBRegressor(**falling).fit(X, NUMBERS, init_model=origin)
+        assert content(more) == content(warm)
+    sampler = warm._model.recipe.settings.sampler
+    rates = [sampler.move(step).learning_rate for step in (0, 12, 24, 47)]
+    np.testing.assert_allclose(rates, [0.1, 0.075, 0.05, 0.05])
+
+
+def test_steps_beyond_the_plan_are_checked_for_stability_before_they_are_taken(tmp_path):
+    rising = SMALL | {"n_estimators": 5, "learning_rate": "linear(.1, 3, 20)"}
+    first = SGLBRegressor(**rising).fit(X, NUMBERS)
+    more = SGLBRegressor(**rising | {"n_estimators": 100})
+    with pytest.raises(ValueError, match="learning_rate=3 makes the chain diverge"):
+        more.fit(X, NUMBERS, init_model=first, callbacks=Checkpoint(tmp_path / "c"))
+    assert not (tmp_path / "c").exists()
+    negative = rising | {"learning_rate": "linear(.1, -.1, 20)"}
+    first = SGLBRegressor(**negative).fit(X, NUMBERS)
+    with pytest.raises(ValueError, match=r"learning_rate='linear.*above 0"):
+        SGLBRegressor(**negative | {"n_estimators": 9}).fit(X, NUMBERS, init_model=first)
+
+
+def slowly(step):
+    """A learning rate of the user's own."""
+    return 0.1 / (1.0 + 0.05 * step)
+
+
+def test_a_pickle_keeps_the_model_as_it_is_whatever_the_parameters_have_become():
+    rate = StepFunction(slowly, 30)
+    first = SGLBRegressor(**SMALL | {"learning_rate": rate}).fit(X, NUMBERS)
+    more = SGLBRegressor(**first.get_params() | {"n_estimators": 6})
+    more.fit(X, NUMBERS, init_model=first)
+    changed = SGLBRegressor(**SMALL).fit(X, NUMBERS)
+    changed.set_params(max_depth=2, quantile=0.3)
+    for model in (first[:5], more, changed):
+        again = pickle.loads(pickle.dumps(model))
+        assert content(again) == content(model)
+        assert again._model.recipe.parameters["learning_rate"] == model.learning_rate
+        assert again.get_params() == model.get_params()
+
+
+@pytest.mark.parametrize(
+    "moving",
+    [
+        {"learning_rate": StepFunction(slowly, 30)},
+        {"sampler": Langevin(StepFunction(slowly, 30), 1.0, 0.01)},
+    ],
+)
+def test_a_function_of_the_step_is_continued_after_a_pickle(moving):
+    whole = SGLBRegressor(**SMALL | moving | {"n_estimators": 40}).fit(X, NUMBERS)
+    model = SGLBRegressor(**SMALL | moving, warm_start=True).fit(X, NUMBERS)
+    again = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(model))))
+    assert content(again.set_params(n_estimators=40).fit(X, NUMBERS)) == content(whole)
+
+
+def other(step):
+    """Agrees with `slowly` at the beginning and after its end."""
+    return slowly(step) * (1.0 if step in (0, 29, 30) else 0.9)
+
+
+@pytest.mark.parametrize(
+    ("name", "moving"),
+    [
+        ("learning_rate", lambda function: function),
+        ("sampler", lambda function: Langevin(function, 1.0, 0.01)),
+        ("loss", lambda function: Sla(function)),
+    ],
+)
+def test_functions_of_the_step_are_compared_by_their_values(name, moving, tmp_path):
+    kind, y = (SGLBClassifier, TWO) if name == "loss" else (SGLBRegressor, NUMBERS)
+    model, same, changed = (
+        kind(**SMALL | {name: moving(StepFunction(function, 30))})
+        for function in (slowly, lambda step: slowly(step), other)
+    )
+    with killed_after(10):
+        model.fit(X, y, callbacks=Checkpoint(tmp_path / "c", 1))
+    whole = content(model.fit(X, y))
+    assert content(same.fit(X, y, resume_from=tmp_path / "c")) == whole
+    assert same.fit(X, y, init_model=model).n_iter_ == 48
+    with pytest.raises(ValueError, match=f"another fit: {name} differs"):
+        changed.fit(X, y, resume_from=tmp_path / "c")
+    with pytest.raises(ValueError, match=f"init_model: {name}=.* is not that of the model"):
+        changed.fit(X, y, init_model=model)
+
+
+def test_what_a_file_does_not_hold_of_a_sampler_is_named(tmp_path):
+    moving = StepFunction(slowly, 30)
+    model = SGLBRegressor(**SMALL | {"learning_rate": moving}).fit(X, NUMBERS)
+    model.save(tmp_path / "m")
+    with pytest.raises(ValueError, match=r"init_model: .* not hold learning_rate where .*pickle"):
+        SGLBRegressor(**model.get_params()).fit(X, NUMBERS, init_model=tmp_path / "m")
+    stated = SMALL | {"sampler": Langevin(moving, 1.0, 0.01)}
+    model = SGLBRegressor(**stated).fit(X, NUMBERS)
+    model.save(tmp_path / "n")
+    with pytest.raises(ValueError, match=r"init_model: .*set_params\(sampler=...\)"):
+        SGLBRegressor(**SMALL).fit(X, NUMBERS, init_model=tmp_path / "n")
+    more = SGLBRegressor(**stated).fit(X, NUMBERS, init_model=tmp_path / "n")
+    assert content(more) == content(SGLBRegressor(**stated | {"n_estimators": 48}).fit(X, NUMBERS))
+
+
+class StopOnce(BaseCallback):
+    """Asks for the end of the chain at one step, and at no other."""
+
+    def __init__(self, at):
+        self.at, self.seen = at, 0
+
+    def step(self, info):
+        self.seen = info.step
+        return sglb.Stop("enough") if info.step == self.at else None
+
+    def finish(self, info):
+        self.stop = info.stop
+
+
+@pytest.mark.parametrize("n_chains", [1, 2])
+def test_a_stop_among_the_steps_of_a_model_keeps_them_all(n_chains):
+    parameters = SMALL | {"n_chains": n_chains, "n_jobs": 2}
+    first = SGLBRegressor(**parameters).fit(X, NUMBERS)
+    for at, n_steps in ((3, 24), (24, 24), (25, 25)):
+        stopping = StopOnce(at)
+        more = SGLBRegressor(**parameters)
+        more.fit(NEW, HELD_OUT, init_model=first, callbacks=stopping)
+        assert [len(trace) for trace in more.traces_] == [n_steps] * n_chains
+        assert (stopping.seen, stopping.stop) == (n_steps, sglb.Stop("enough"))
+        predicted = more.predict(NEW, n_estimators=24)
+        np.testing.assert_array_equal(predicted, first.predict(NEW))
+    for callback in (TimeLimit(0), sglb.EarlyStopping(1)):
+        more = SGLBRegressor(**parameters)
+        sets = {"eval_set": (X, -NUMBERS)}  # scores get worse from the first step on
+        more.fit(NEW, HELD_OUT, init_model=first, callbacks=callback, **sets)
+        np.testing.assert_array_equal(more.predict(NEW), first.predict(NEW))
+
+
+def test_a_model_of_another_noise_is_rejected_before_a_checkpoint_is_written(tmp_path):
+    model = SGLBRegressor(**SMALL).fit(X, NUMBERS)
+    model._model = replace(model._model, recipe=replace(model._model.recipe, noise_version=0))
+    model.save(tmp_path / "m")
+    for origin in (model, tmp_path / "m"):
+        with pytest.raises(ValueError, match="version 0 of the noise"):
+            SGLBRegressor(**SMALL).fit(
+                X, NUMBERS, init_model=origin, callbacks=Checkpoint(tmp_path / "c")
+            )
+        assert not (tmp_path / "c").exists()
+
+
+def test_a_state_of_chance_is_not_in_a_file_and_need_not_be(tmp_path):
+    chance = SMALL | {"random_state": np.random.RandomState(3)}
+    model = SGLBRegressor(**chance).fit(X, NUMBERS)
+    model.save(tmp_path / "m")
+    more = [
+        SGLBRegressor(**chance).fit(X, NUMBERS, init_model=origin)
+        for origin in (model, tmp_path / "m")
+    ]
+    assert content(more[0]) == content(more[1])
+    assert more[0]._model.recipe.settings.seed == model._model.recipe.settings.seed

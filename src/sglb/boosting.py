@@ -11,9 +11,13 @@ from sglb.trace import Trace
 
 
 def boost(chain: Chain, n_steps: int, callbacks: Sequence[Callback] = ()) -> Trace:
-    """Take `n_steps` steps from the state that a chain is in; return its trace."""
+    """Take `n_steps` steps from the state that a chain is in; return its trace.
+
+    A stop among the steps of a model that is continued ends the chain after the last of them.
+    """
     first, last = len(chain.trace), len(chain.trace) + n_steps
     info, move = step_info(chain, last, None), None
+    stop = None
     for callback in callbacks:
         callback.start(info)
     watching = [callback for callback in callbacks if overrides_step(callback)]
@@ -22,7 +26,9 @@ def boost(chain: Chain, n_steps: int, callbacks: Sequence[Callback] = ()) -> Tra
         if watching:
             info = step_info(chain, last, move)
             look_on(watching, info)
-            if info.stop is not None:
+            stop = stop or info.stop
+            if stop is not None and info.step >= info.n_inherited:
+                info.stop = stop
                 break
     if callbacks and not watching and n_steps:
         info = step_info(chain, last, move)
@@ -51,5 +57,5 @@ def step_info(chain: Chain, n_steps: int, step: Step | None) -> StepInfo:
     """Describe the chain for callbacks."""
     structure, values, move = step or (None, None, None)
     info = StepInfo(len(chain.trace), n_steps, chain.trace, structure, values, move, chain.rows)
-    info.n_replayed = chain.replay.n_steps
+    info.n_replayed, info.n_inherited = chain.replay.n_steps, chain.replay.n_inherited
     return info

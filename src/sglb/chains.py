@@ -80,7 +80,7 @@ class Lead(BaseCallback):
         """Show the step to the callbacks, then let the other chains follow."""
         stop = look_on(self.callbacks, info)
         if stop is not None:
-            self.pace.end_at(info.step)
+            self.pace.end_at(max(info.step, info.n_inherited))
         self.pace.advance_to(info.step)
         return stop
 

@@ -54,6 +54,15 @@ class Recipe:
         temperature = self.settings.temperature
         return self.total_weight / temperature if temperature > 0.0 else float("inf")
 
+    def check_noise(self) -> None:
+        """Reject a recipe whose chain drew noise that is no longer drawn."""
+        if self.noise_version != NOISE_VERSION:
+            raise ValueError(
+                f"this model was trained with version {self.noise_version} of the noise, and this"
+                f" version of sglb draws version {NOISE_VERSION}: it can predict, but not continue"
+                " training"
+            )
+
     def encode_training(
         self, features: Features, target: Target, n_threads: int
     ) -> NDArray[np.uint8]:
@@ -89,12 +98,7 @@ class Recipe:
         settings, loss = self.settings, self.loss
         if loss is None:
             raise ValueError("a user-defined loss is not stored in a recipe; set it first")
-        if self.noise_version != NOISE_VERSION:
-            raise ValueError(
-                f"this model was trained with version {self.noise_version} of the noise, and this"
-                f" version of sglb draws version {NOISE_VERSION}: it can predict, but not continue"
-                " training"
-            )
+        self.check_noise()
         trace = self.start_trace() if trace is None else trace
         newton = settings.leaves.method == "newton"
         rule = GreedySearch(

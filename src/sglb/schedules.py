@@ -162,6 +162,11 @@ class StepFunction(Schedule):
         object.__setattr__(self, "_values", values)
 
     @property
+    def values(self) -> tuple[float, ...]:
+        """The values of steps 0 ... n_steps, which are all that a chain sees of the function."""
+        return self._values
+
+    @property
     def last(self) -> float:
         """The value after the last step."""
         return self._values[-1]

@@ -159,7 +159,7 @@ RULES: Mapping[str, Rule] = {
 
 
 # What may be an object of the user's own, which a model file does not hold: it is None there.
-NOT_IN_FILES = ("loss", "sampler", *defaults.SCHEDULED)
+NOT_IN_FILES = ("loss", "sampler", "random_state", *defaults.SCHEDULED)
 
 
 def check_parameters(parameters: Mapping[str, Any]) -> None:

@@ -85,6 +85,12 @@ def without_lost(value: Any) -> Any:
     return value
 
 
+def is_lost(value: Any) -> bool:
+    """Whether a file does not hold a constructor argument, or part of it."""
+    stored = to_json(value)
+    return not is_same(without_lost(stored), stored)
+
+
 def _argument_of(value: Any) -> Any:
     match value:
         case {"number": str() as number}:

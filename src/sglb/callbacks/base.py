@@ -48,7 +48,9 @@ class StepInfo:
     `scores[set][metric]` are the scores of this step, empty without evaluation sets and before the
     first step. `evaluation` names the sets and metrics, `parameters` are those of the chain with
     "auto" resolved, `stop` is the reason of an early end, once a callback has returned one. The
-    first `n_replayed` steps are those of an earlier run, which this one repeats.
+    first `n_replayed` steps are not computed but repeated: those of the checkpoint that is resumed,
+    or of the model that is continued. The model has the first `n_inherited` of them, which the
+    chain keeps: a stop among them ends it after the last.
 
     `structure` and `values` (2^depth, n_outputs) are the newest tree, `move` is the step that added
     it; these three are None at the start, before the first tree. `raw` (n_outputs, n_rows) are the
@@ -68,6 +70,7 @@ class StepInfo:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     stop: Stop | None = None
     n_replayed: int = 0
+    n_inherited: int = 0
     _training_loss: float | None = field(default=None, init=False, repr=False)
 
     @property

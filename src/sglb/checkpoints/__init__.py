@@ -6,13 +6,14 @@ prepares its rows again and repeats the steps, which takes a fraction of the tim
 """
 
 from sglb.checkpoints.checkpoint import Checkpoint, take_checkpoint
-from sglb.checkpoints.fingerprint import Fingerprint, describe_data, describe_parameters
+from sglb.checkpoints.fingerprint import Fingerprint, describe, describe_data, describe_parameters
 from sglb.checkpoints.journal import Journal, open_journal
 
 __all__ = [
     "Checkpoint",
     "Fingerprint",
     "Journal",
+    "describe",
     "describe_data",
     "describe_parameters",
     "open_journal",

@@ -1,13 +1,12 @@
 """The callback by which users ask for checkpoints; `journal` writes them."""
 
-import math
 import os
 from collections.abc import Sequence
-from numbers import Integral
 from pathlib import Path
 from typing import Literal
 
 from sglb.callbacks import BaseCallback, Callback, StepInfo
+from sglb.settings import POSITIVE, whole
 
 # Seconds between two checkpoints: what a crash may cost.
 INTERVAL = 30.0
@@ -34,17 +33,16 @@ class Checkpoint(BaseCallback):
         overwrite: bool = False,
         on_error: Literal["raise", "warn"] = "raise",
     ) -> None:
-        is_count = isinstance(every, Integral) and not isinstance(every, bool) and every >= 1
-        if every is not None and not is_count:
+        if every is not None and not whole(1).holds(every):
             raise ValueError(f"every={every!r} is not allowed; use a number of steps, at least 1")
-        if seconds is not None and not (seconds > 0.0 and math.isfinite(seconds)):
+        if seconds is not None and not POSITIVE.holds(seconds):
             raise ValueError(f"seconds={seconds!r} is not allowed; use a number above 0")
         if every is not None and seconds is not None:
             raise ValueError(f"every={every!r} and seconds={seconds!r} exclude each other")
         if on_error not in ("raise", "warn"):
             raise ValueError(f"on_error={on_error!r} is not allowed; use 'raise' or 'warn'")
         self.path = Path(path)
-        self.every = every
+        self.every = None if every is None else int(every)
         self.seconds = INTERVAL if seconds is None else float(seconds)
         self.overwrite = overwrite
         self.on_error = on_error

@@ -1,9 +1,10 @@
 """What a chain depends on, by the names that users know: two fits with the same are the same."""
 
 import hashlib
+import json
 import reprlib
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,11 @@ from sglb.archive.arguments import from_json, to_json
 from sglb.callbacks import EvaluationSet
 from sglb.categories import storage
 from sglb.leaves import LeafRule
+from sglb.losses import Loss
 from sglb.metrics import Metric
 from sglb.model import Model
-from sglb.noise import NOISE_VERSION
 from sglb.recipe import Kind, Recipe
+from sglb.schedules import Moving, StepFunction
 from sglb.target import Target
 from sglb.training_set import TrainingSet
 
@@ -28,9 +30,21 @@ Fingerprint = dict[str, dict[str, Any]]
 IDLE = ("n_jobs", "verbose", "warm_start")
 
 
+def describe(value: Any) -> Any:
+    """Return an argument as JSON that differs from that of others; of an object of the user's own,
+    its type.
+    """
+    if isinstance(value, StepFunction):
+        return _digest(np.array(value.values))
+    if isinstance(value, Moving) and not value.storable and is_dataclass(value):
+        parts = {each.name: describe(getattr(value, each.name)) for each in fields(value)}
+        return _digest(type(value).__name__, json.dumps(parts))
+    return to_json(value)
+
+
 def describe_parameters(kind: Kind, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters of a fit as JSON; of an object of the user's own, its type."""
-    stated = {name: to_json(value) for name, value in parameters.items() if name not in IDLE}
+    """Return the parameters of a fit by which it can be told from others."""
+    stated = {name: describe(value) for name, value in parameters.items() if name not in IDLE}
     return {"estimator": kind} | stated
 
 
@@ -65,14 +79,20 @@ def describe_settings(recipe: Recipe) -> dict[str, Any]:
     described = {each.name: getattr(settings, each.name) for each in fields(settings)}
     leaves: LeafRule = described.pop("leaves")
     return {
-        "noise_version": NOISE_VERSION,
+        "noise_version": recipe.noise_version,
         "loss": None if loss is None else loss.name,
-        "loss_parameters": None if loss is None else to_json(loss.parameters()),
+        "loss_parameters": None if loss is None else _describe_loss(loss),
         "offset": recipe.offset.tolist(),
         "leaf_method": leaves.method,
         "leaf_steps": leaves.steps,
         "l2_regularization": leaves.l2,
-    } | {name: to_json(value) for name, value in described.items()}
+    } | {name: describe(value) for name, value in described.items()}
+
+
+def _describe_loss(loss: Loss) -> Any:
+    if loss.storable or not loss.schedules:
+        return to_json(loss.parameters())
+    return describe(loss)
 
 
 def differences(now: Fingerprint, then: Fingerprint) -> list[str]:

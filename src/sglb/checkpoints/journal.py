@@ -14,7 +14,7 @@ from sglb.checkpoints.checkpoint import Checkpoint
 from sglb.checkpoints.fingerprint import Fingerprint, describe_settings, differences
 from sglb.checkpoints.snapshot import Snapshot
 from sglb.checkpoints.store import Store
-from sglb.errors import CheckpointError
+from sglb.errors import CheckpointError, ModelFormatError
 from sglb.recipe import Recipe
 from sglb.replay import Replay
 from sglb.trace import Trace
@@ -72,7 +72,9 @@ class Journal:
     def follow(self, name: str, chain: Chain) -> None:
         """Let a chain begin with the steps that are known of it, and write down those after."""
         inherited = self.inherited.get(name)
-        repeated = inherited if self.before is None else self.before.traces.get(name, inherited)
+        repeated = None if self.before is None else self.before.traces.get(name)
+        if inherited is not None and (repeated is None or len(repeated) < len(inherited)):
+            repeated = inherited  # the run has ended among the steps that it inherited
         chain.replay = Replay(repeated, 0 if inherited is None else len(inherited))
         self._chains[name] = chain
 
@@ -89,6 +91,8 @@ class Journal:
             if time.monotonic() >= self._next:
                 self._next = math.inf  # for other threads, until this one has written
                 self._save()
+                if self._next == math.inf:  # there were no new steps to write
+                    self._next = time.monotonic() + self.checkpoint.seconds
         elif n_steps // every > n_before // every:
             self._save()
 
@@ -199,7 +203,11 @@ def _check_free(store: Store, checkpoint: Checkpoint) -> None:
             present = store.read()
         except CheckpointError:  # damaged files are no loss
             return
-    if present is not None and not present.is_finished:
+        except ModelFormatError as error:  # whole, but of another format or no checkpoint
+            raise CheckpointError(
+                checkpoint.path, f"{error}; or replace it: Checkpoint(path, overwrite=True)"
+            ) from error
+    if present is not None and present.n_steps and not present.is_finished:
         raise CheckpointError(
             checkpoint.path,
             f"it holds {present.n_steps:,} steps of a fit that has not ended; pass"

@@ -86,7 +86,7 @@ class Store:
             except FileNotFoundError:
                 continue
             except ModelFormatError as error:
-                if error.field == "checkpoint":  # it is something else
+                if error.field in ("checkpoint", "version"):  # it is something else
                     raise
                 damages.append(f"{path} ({error})")
                 continue

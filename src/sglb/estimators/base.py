@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sklearn.utils import Tags
 
 from sglb import archive
+from sglb.archive.arguments import is_lost
 from sglb.callbacks import Callback, EvaluationSet, check_callbacks
 from sglb.checkpoints import (
     Fingerprint,
@@ -340,19 +341,24 @@ class ChainEstimator(FittedChain):
             return state
         # Fitted attributes follow from the model, and the model travels as a model file does.
         kept = {name: value for name, value in state.items() if not name.endswith("_")}
-        return kept | {"_bytes": archive.dumps(model)}
+        # A pickle, unlike a file, brings everything back: objects among the parameters too.
+        recipe = model.recipe
+        lost = {name: value for name, value in recipe.parameters.items() if is_lost(value)}
+        sampler = recipe.settings.sampler
+        kept |= {"_sampler": sampler} if is_lost(sampler) else {}
+        return kept | {"_bytes": archive.dumps(model), "_lost": lost}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         kept = dict(state)
-        data = kept.pop("_bytes", None)
+        data, lost = kept.pop("_bytes", None), kept.pop("_lost", {})
+        sampler = kept.pop("_sampler", None)
         super().__setstate__(kept)
         if data is None:
             return
         model = archive.loads(data)
-        # A pickle, unlike a file, brings everything back: objects among the parameters too.
-        recipe = model.recipe
-        known = {name: kept[name] for name in recipe.parameters if name in kept}
-        recipe = replace(recipe, parameters=recipe.parameters | known)
+        recipe = replace(model.recipe, parameters=model.recipe.parameters | lost)
+        if sampler is not None:
+            recipe = replace(recipe, settings=replace(recipe.settings, sampler=sampler))
         if recipe.loss is None and kept.get("loss") is not None:
             recipe = replace(recipe, loss=self._choose_loss(recipe.classes))
         model = replace(model, recipe=recipe)

@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sglb import archive
-from sglb.archive.arguments import to_json
+from sglb.checkpoints import describe
+from sglb.defaults import SCHEDULED
 from sglb.losses import Loss
 from sglb.model import Model
 from sglb.prepare import LabelledRows, Prepared, Request, pose, prepare_more
-from sglb.samplers import Tempering
+from sglb.rates import check_stability
+from sglb.samplers import Named, Sampler, Tempering
 from sglb.settings import NOT_IN_FILES
 from sglb.trace import Trace
 
@@ -44,9 +46,13 @@ class Origin:
     def prepare(self, rows: LabelledRows, loss: Loss, request: Request, n_threads: int) -> Prepared:
         """Return the model's recipe with more steps, and rows as it codes them."""
         recipe, parameters = self.model.recipe, request.parameters
-        settings = replace(recipe.settings, n_steps=self.n_steps, search_length=False)
-        if hasattr(parameters["sampler"], "move"):  # an object, which a file may not have held
-            settings = replace(settings, sampler=parameters["sampler"])
+        recipe.check_noise()
+        settings = replace(
+            recipe.settings,
+            sampler=self._sampler(parameters["sampler"]),
+            n_steps=self.n_steps,
+            search_length=False,
+        )
         if recipe.loss is None:
             n_columns = len(rows.features.is_categorical)
             recipe = replace(recipe, loss=pose(rows.target, n_columns, loss, request).loss)
@@ -56,6 +62,10 @@ class Origin:
             settings=settings,
             total_weight=rows.target.total_weight,
         )
+        if recipe.loss is not None and isinstance(settings.sampler, Named):
+            # More steps of a schedule than the model was checked for.
+            move = settings.sampler.boldest_move(self.n_steps)
+            check_stability(move, recipe.loss, settings.leaves.method)
         prepared = prepare_more(rows, recipe, n_threads)
         if parameters.get("uncertainty") and prepared.recipe.encoding is recipe.encoding:
             raise ValueError(
@@ -64,6 +74,30 @@ class Origin:
                 " uncertainty=False, then conformalize(X, y) with rows it has not seen"
             )
         return prepared
+
+    def _sampler(self, stated: Any) -> Sampler:
+        """Return the sampler of the model, or the stated one if its file may not have held it."""
+        settings = self.model.recipe.settings
+        sampler = settings.sampler
+        if hasattr(stated, "move") and not isinstance(sampler, Named):
+            sampler = stated
+        if isinstance(sampler, archive.LostSampler):
+            raise ValueError(f"init_model: {_why_lost(self.model.recipe.parameters)}")
+        if not isinstance(sampler, Named):
+            return sampler
+        # Schedules without a length have that of the model, and go on for more steps.
+        return sampler.for_length(settings.n_steps).for_length(self.n_steps)
+
+
+def _why_lost(parameters: Mapping[str, Any]) -> str:
+    """Return what a file does not hold of a sampler, and the remedy."""
+    if parameters["sampler"] is None:
+        return "a file does not hold a sampler of your own; state it: set_params(sampler=...)"
+    names = [name for name in SCHEDULED if parameters[name] is None]
+    return (
+        f"a file does not hold {' and '.join(names)} where that is a function of the step; continue"
+        " the fitted estimator or a pickle of it, which do"
+    )
 
 
 def find_origin(estimator: "ChainEstimator", init_model: Any) -> Origin | None:
@@ -114,8 +148,8 @@ def _check_alike(
         raise ValueError(f"{words}: the model is a {recipe.kind}, not a {estimator._kind}")
     if isinstance(recipe.settings.sampler, Tempering):
         raise ValueError(
-            f"{words}: a model of sampler='tempering' has one of its chains and cannot go on; a"
-            " checkpoint has all of them (resume_from)"
+            f"{words}: a model of sampler='tempering' cannot go on, as its file does not hold the"
+            " rungs on which its chains were; a checkpoint leads to them (resume_from)"
         )
     for name, value in parameters.items():
         if name in FREE or name not in recipe.parameters:
@@ -123,7 +157,7 @@ def _check_alike(
         then = recipe.parameters[name]
         if then is None and name in NOT_IN_FILES:
             continue
-        if to_json(value) != to_json(then):
+        if describe(value) != describe(then):
             raise ValueError(
                 f"{words}: {name}={value!r} is not that of the model, {then!r}, with which it"
                 f" continues; set_params({name}={then!r})"

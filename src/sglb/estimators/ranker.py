@@ -95,7 +95,8 @@ class SGLBRanker(ChainEstimator):
         of such, and `eval_group` the ids of each; X_val, y_val, group_val is one more set, which a
         pipeline can transform. `eval_metric` is "ndcg" without it; others are "dcg", "map", "mrr",
         "err", "precision", "recall" and "pfound", each with or without a cut-off ("ndcg@10"), and
-        "loss". Early stopping watches the first metric on the last set.
+        "loss". Early stopping watches the first metric on the last set. `callbacks`, `resume_from`
+        and `init_model` are as in the other estimators (`SGLBRegressor.fit`).
         """
         check_parameters(self.get_params(deep=False))
         listed = _list_groups(eval_group, list_sets(eval_set, None, None), eval_set)

@@ -14,6 +14,7 @@ from sglb.callbacks import (
     EarlyStopping,
     EvaluationSet,
     History,
+    KeepOnInterrupt,
     Parameters,
     Progress,
     say,
@@ -114,7 +115,7 @@ class Training:
             self.recipe, tuple(traces), variance, record, tuple(chain_records), exchange=exchange
         )
         if not uncertainty:
-            self.journal.finish()
+            self._end_journal(callbacks)
             return model
         self.journal.save()
         # The cross-validation of the length has left those of the first chain; classes need none.
@@ -123,8 +124,15 @@ class Training:
         if self.verbose and n_more and self.recipe.kind == "regressor":
             say(f"error bars: {n_more} more chains, to predict rows that a chain has not seen")
         model = add_error_bars(model, self.data, validation, self.n_threads)
-        self.journal.finish()
+        self._end_journal(callbacks)
         return model
+
+    def _end_journal(self, callbacks: Sequence[Callback]) -> None:
+        """Write that the fit has ended, unless it is Ctrl-C that has ended it."""
+        if any(isinstance(each, KeepOnInterrupt) and each.interrupted for each in callbacks):
+            self.journal.save()
+        else:
+            self.journal.finish()
 
     @property
     def _is_thread_safe(self) -> bool:

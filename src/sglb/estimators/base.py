@@ -25,7 +25,7 @@ from sglb.checkpoints import (
     take_checkpoint,
 )
 from sglb.costs import read_costs
-from sglb.estimators.constructor import check_names
+from sglb.estimators.constructor import check_names, known_names
 from sglb.estimators.continuing import Origin, find_origin
 from sglb.estimators.drawn import draw_for_plan
 from sglb.estimators.evaluation import NO_GROUPS, EvalSets, StatedSet, check_watched, list_sets
@@ -67,6 +67,12 @@ class ChainEstimator(FittedChain):
         check_names(cls, parameters)
         new: Self = super().__new__(cls)
         return new
+
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        """Return the parameters, sorted; scikit-learn reads the signature anew at each call."""
+        known = known_names(cls)
+        return list(super()._get_param_names() if known is None else sorted(known))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

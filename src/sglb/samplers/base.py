@@ -136,6 +136,8 @@ class Named(Moving, ABC):
 
     def boldest_move(self, n_steps: int) -> Move:
         """Return the move with the largest of the rates at all steps of a chain."""
+        if not self._is_moving:
+            return self._move
         largest = {n: s.extremes_of_chain(n_steps)[1] for n, s in self.schedules.items()}
         return replace(self, **largest)._move  # type: ignore[type-var]
 

@@ -35,8 +35,14 @@ struct Halves {
 // one instruction where integers take two.
 SGLB_INLINE Halves halves(Words4 low, Words4 high) {
     const auto a = reinterpret_cast<Floats8>(low), b = reinterpret_cast<Floats8>(high);
-    return {reinterpret_cast<Ints8>(__builtin_shuffle(a, b, Ints8{1, 3, 9, 11, 5, 7, 13, 15})),
-            reinterpret_cast<Ints8>(__builtin_shuffle(a, b, Ints8{0, 2, 8, 10, 4, 6, 12, 14}))};
+    return {reinterpret_cast<Ints8>(__builtin_shufflevector(a, b, 1, 3, 9, 11, 5, 7, 13, 15)),
+            reinterpret_cast<Ints8>(__builtin_shufflevector(a, b, 0, 2, 8, 10, 4, 6, 12, 14))};
+}
+
+// Eight lanes of two nodes, each node's where the other's were.
+template <class Lanes>
+SGLB_INLINE Lanes swap_nodes(Lanes x) {
+    return __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5);
 }
 
 SGLB_INLINE Floats8 to_floats(Ints8 x) { return __builtin_convertvector(x, Floats8); }
@@ -216,10 +222,8 @@ SGLB_INLINE void score_four_features(const SplitNode& node, const GroupRule& rul
         sibling += code_sibling;
         const Fraction both =
             fraction_of<Variant>(halves(sibling, child), total.gradient, total.weight, l2);
-        const Ints8 swap{2, 3, 0, 1, 6, 7, 4, 5};
-        const Fraction swapped{__builtin_shuffle(both.numerator, swap),
-                               __builtin_shuffle(both.denominator, swap),
-                               __builtin_shuffle(both.splits_rows, swap)};
+        const Fraction swapped{swap_nodes(both.numerator), swap_nodes(both.denominator),
+                               swap_nodes(both.splits_rows)};
         add_score(add_fractions(both, swapped, scale), to.score + at, to.splits_rows + at);
     }
 }

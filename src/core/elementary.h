@@ -10,7 +10,10 @@
 #include <cstdint>
 
 // A kernel marked SGLB_KERNEL is compiled for the baseline, AVX2 and AVX-512; the loader picks one.
-#if defined(__x86_64__) && defined(__gnu_linux__) && !defined(SGLB_BASELINE)
+// Clang compiles the baseline alone: there functions without the clone's instructions, inlined ones
+// too, cannot hand it vectors.
+#if defined(__x86_64__) && defined(__gnu_linux__) && !defined(SGLB_BASELINE) && !defined(__clang__)
+#define SGLB_CLONES
 #define SGLB_KERNEL __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define SGLB_KERNEL

@@ -96,7 +96,7 @@ class Drawing {
         draw.counts.assign(static_cast<size_t>(n_blocks) + 1, 0);
         draw.candidate_rows.resize(n_here);
         (dense_ ? draw.inverse_probability : draw.candidate_inverse).resize(n_here);
-        parallel_rows(n_here, n_threads, [&](int64_t begin, int64_t end) {
+        parallel_rows(n_here, n_threads, [&, first = first](int64_t begin, int64_t end) {
             dense_ ? scan<true>(draw, 0, begin, end) : scan<false>(draw, first, begin, end);
         });
         for (int64_t b = 0; b < n_blocks; ++b)

@@ -7,6 +7,19 @@
 #include "outputs.h"
 
 namespace sglb {
+namespace {
+
+// The codes of a row side by side, padded with 0.
+void copy_codes(const Codes& codes, int64_t row, uint8_t* to) {
+    if (codes.rows) {
+        std::memcpy(to, codes.rows + row * codes.stride, static_cast<size_t>(codes.stride));
+        return;
+    }
+    std::fill_n(to, codes.stride, uint8_t{0});
+    for (int64_t f = 0; f < codes.n_features; ++f) to[f] = codes.columns[f * codes.n_rows + row];
+}
+
+}  // namespace
 
 void Sample::finish(int n_threads) {
     if (needs_pilot()) {
@@ -97,8 +110,7 @@ void Sample::join(const std::vector<const Sample*>& parts) {
     for (const Sample* part : parts) {
         for (int64_t i = 0; i < part->n_rows(); ++i, ++at) {
             const int64_t row = part->all_rows() ? i : part->draw_.rows[i];
-            std::memcpy(codes_.data() + at * stride, part->in_.codes.rows + row * stride,
-                        static_cast<size_t>(stride));
+            copy_codes(part->in_.codes, row, codes_.data() + at * stride);
             const int64_t word = part->draw_.dense ? row : i;
             for (int64_t k = 0; k < n_words_; ++k)
                 words_[k * n + at] = part->words_[k * part->rows_.n + word];

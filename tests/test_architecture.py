@@ -36,7 +36,8 @@ FLOORS = [
     {"trace", "leaves"},
     {"losses", "samplers", "structure"},
     {"schedules"},
-    {"totals"},
+    {"parquet"},
+    {"pages", "totals"},
     {"training_set"},
     {"code_layout"},
     {"bins", "bundles", "categories", "conformal", "likelihood", "scaling", "transition"},
@@ -69,7 +70,7 @@ OPTIONAL = {
     "IPython", "arviz", "catboost", "lightgbm", "matplotlib", "mlflow", "optuna", "pandas",
     "polars", "pyarrow", "rich", "typer", "xgboost",
 }  # fmt: skip
-NEED_OPTIONAL = {"cli", "experiments", "tables"}
+NEED_OPTIONAL = {"cli", "experiments", "parquet", "tables"}
 # Rooms that import them inside a function, when they are asked for what needs them.
 ASK_LATE = {
     ("callbacks", "IPython"),

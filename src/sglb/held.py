@@ -9,6 +9,7 @@ row of each categorical column.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -71,6 +72,13 @@ class HeldNumbers(ABC):
     @abstractmethod
     def take(self, kept: NDArray[np.bool_]) -> "HeldNumbers":
         """Return the rows of a mask."""
+
+    def blocks(self) -> Iterator[tuple[slice, NDArray[Any]]]:
+        """Yield all rows, some at a time: their numbers and values. Predictions need it."""
+        raise ValueError(
+            f"{type(self).__name__} does not give its rows here: pass an array or a dataframe, some"
+            " rows at a time"
+        )
 
     @abstractmethod
     def encode(self, bins: "Bins", n_threads: int) -> "HeldCodes":

@@ -54,6 +54,13 @@ class ParquetTable(HeldTable):
         table._files, table._folder, table.columns = self._files, self._folder, columns
         return table
 
+    @property
+    def text_columns(self) -> list[str]:
+        """The columns of text or of categories, which are categorical by their types."""
+        kinds = (pa.types.is_string, pa.types.is_large_string, pa.types.is_dictionary)
+        types = {name: self._files.schema.field(name).type for name in self.columns}
+        return [name for name, dtype in types.items() if any(is_kind(dtype) for is_kind in kinds)]
+
     def drop(self, *names: str) -> "ParquetTable":
         """Return the table without some columns."""
         left_out = self._known(names)

@@ -99,7 +99,7 @@ class HeldCodes(ABC):
 
     @abstractmethod
     def gather(self) -> Bytes:
-        """Return all codes here: an array, or a map of memory onto files."""
+        """Return all codes here: an array, or a map of memory onto files that cannot be written."""
 
     @abstractmethod
     def extended(self, n_copies: int, columns: Bytes) -> "HeldCodes":

@@ -20,7 +20,9 @@ from pathlib import Path
 
 import numpy as np
 
+import sglb
 from benchmarks.problems.normal import interactions
+from sglb import BaseCallback
 
 N_FEATURES = 28
 FILE_ROWS = 10_000_000
@@ -63,25 +65,18 @@ class Peaks:
             time.sleep(0.05)
 
 
-class Clock:
-    """When each step ended."""
+class Clock(BaseCallback):
+    """When each step ended, by the wall and by the work of all threads."""
 
-    def __new__(cls):
-        from sglb import BaseCallback
+    def __init__(self):
+        self.times = []
 
-        class Times(BaseCallback):
-            times = ()
-
-            def step(self, info):
-                self.times = [*self.times, time.perf_counter()]
-
-        return Times()
+    def step(self, info):
+        self.times.append((time.perf_counter(), time.process_time()))
 
 
 def fit(folder, held, n_rows, trees, pages):
     """Train on a folder; return times and peaks of memory."""
-    import sglb
-
     peaks, clock, start = Peaks(), Clock(), time.perf_counter()
     files = sorted(folder.glob("*.parquet"))[: -(-n_rows // FILE_ROWS)]
     if held == "disk":
@@ -96,18 +91,20 @@ def fit(folder, held, n_rows, trees, pages):
     read = time.perf_counter()
     model = sglb.SGLBClassifier(n_estimators=trees, learning_rate=0.1, max_depth=6, random_state=0)
     model.fit(X, y, callbacks=[clock])
-    steps = np.diff(clock.times)
+    steps = np.diff(clock.times, axis=0) / len(y) * 1e9
+    wall, work = np.median(steps, axis=0).round(2).tolist()
     return {
         "held": held,
         "rows": len(y),
         "trees": trees,
         "seconds_reading": round(read - start, 1),
-        "seconds_encoding": round(clock.times[0] - read, 1),
+        "seconds_encoding": round(clock.times[0][0] - read, 1),
         "seconds": round(time.perf_counter() - start, 1),
-        "ns_per_row_and_tree": round(float(np.mean(steps)) / len(y) * 1e9, 3),
-        "median_ns": round(float(np.median(steps)) / len(y) * 1e9, 3),
+        "ns_per_row_and_tree": wall,
+        "fastest_ns": round(float(steps[:, 0].min()), 2),
+        "work_ns_per_row_and_tree": work,
         "gb": {name: round(value / 1e9, 2) for name, value in peaks.bytes.items()},
-        "energy_digits": model.trace_.values.sum().hex(),
+        "digits": model.trace_.values.sum().hex(),  # those of tables of equal rows are equal
     }
 
 

@@ -156,6 +156,20 @@ def test_codes_that_are_too_large_are_named_in_any_part():
 
 
 @given(generators, st.integers(1, 4))
+def test_counts_of_parts_add_up(rng, n_parts):
+    columns = rng.integers(0, 4, (6, 9)).astype(np.uint8)
+    n_codes = np.array([3, 3, 3, 4, 4, 9])
+    first, *others = [
+        CodeCounts.of(part, n_codes) for part in np.array_split(columns, n_parts, axis=1)
+    ]
+    for other in others:
+        first = first.plus(other)
+    for number, expected in zip(first, CodeCounts.of(columns, n_codes), strict=True):
+        assert np.array_equal(number, expected)
+    assert np.array_equal(first.n_twos, [*(columns[:3] == 2).sum(axis=1), 0, 0, 0])
+
+
+@given(generators, st.integers(1, 4))
 def test_bundles_in_parts_are_those_of_all_rows(rng, n_parts):
     n_rows = int(rng.choice([5, 60, 300]))
     on = rng.random((int(rng.integers(4, 40)), n_rows)) < rng.choice([0.003, 0.02, 0.1])

@@ -29,8 +29,9 @@ FLOORS = [
     {"model"},
     {"chains", "recipe", "tempering"},
     {"boosting", "defaults", "folds", "rates", "settings", "uncertainty"},
-    {"callbacks", "chain"},
+    {"callbacks", "chain", "cluster"},
     {"growth", "metrics", "replay", "shard"},
+    {"rows"},
     {"capacity", "ranking_metrics", "thresholds"},
     {"slopes"},
     {"trace", "leaves"},
@@ -327,8 +328,8 @@ WHOLE = {
     ("categories", "np.cumsum"),
     ("estimators", "np.cumsum"),
     ("losses", "np.mean"),
-    ("shard", "np.cumsum"),
-    ("shard", "np.sum"),  # also of pilots, where all shards but one have 0
+    ("cluster", "np.cumsum"),
+    ("cluster", "np.sum"),  # also of pilots, where all shards but one have 0
 }
 
 

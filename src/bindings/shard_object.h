@@ -30,14 +30,20 @@ struct WeightsObject {
     }
 };
 
-inline Codes codes_of(const In<uint8_t, 2>& code_rows, const In<int32_t, 1>& n_codes,
-                      const In<uint8_t, 1>& kinds) {
-    require(code_rows.shape(1) % 8 == 0 && n_codes.shape(0) <= code_rows.shape(1) &&
-                n_codes.shape(0) + 7 >= code_rows.shape(1) && kinds.shape(0) == n_codes.shape(0),
-            "code_rows must be (N, F padded to 8), n_codes and kinds (F,)");
+// How many codes each column has, and how they may be split.
+inline void check_columns(const In<int32_t, 1>& n_codes, const In<uint8_t, 1>& kinds) {
+    require(kinds.shape(0) == n_codes.shape(0), "n_codes and kinds must be (F,)");
     for (size_t f = 0; f < n_codes.shape(0); ++f)
         require(n_codes.data()[f] >= 1 && n_codes.data()[f] <= 256 && kinds.data()[f] <= 3,
                 "n_codes must lie in 1..256, kinds in 0..3");
+}
+
+inline Codes codes_of(const In<uint8_t, 2>& code_rows, const In<int32_t, 1>& n_codes,
+                      const In<uint8_t, 1>& kinds) {
+    require(code_rows.shape(1) % 8 == 0 && n_codes.shape(0) <= code_rows.shape(1) &&
+                n_codes.shape(0) + 7 >= code_rows.shape(1),
+            "code_rows must be (N, F padded to 8)");
+    check_columns(n_codes, kinds);
     return {code_rows.data(), length(code_rows, 1), length(n_codes, 0),
             n_codes.data(),   kinds.data(),         nullptr};
 }

@@ -80,29 +80,57 @@ void Sample::pack(const std::vector<int64_t>& squares, int n_threads) {
     quantise(input, scales_, words_.data(), n_threads);
 }
 
-void Sample::join(const std::vector<const Sample*>& parts) {
-    const Sample& first = *parts.front();
-    in_ = first.in_;
-    scales_ = first.scales_;
-    n_words_ = first.n_words_;
+int64_t Sample::planned_rows() const {
+    return needs_pilot() && !draw_.dense ? in_.plan.n_rows
+           : in_.plan.n_rows > 0         ? in_.slopes.numbers.n_in_all
+                                         : 0;
+}
+
+std::pair<int64_t, int64_t> Sample::packed_for() const {
+    // More than the number of drawn rows ever differs from the plan where there are many.
+    const int64_t n = rows_.n_in_all, margin = n / 8;
+    const auto is_same = [&](int64_t other) {
+        QuantiseInput input = quantise_input();
+        input.rows.n_in_all = other;
+        const Scales scales = quantise_scales(input);
+        return scales.gradient == scales_.gradient && scales.mass == scales_.mass &&
+               scales.fine == scales_.fine;
+    };
+    return {is_same(n - margin) ? n - margin : n, is_same(n + margin) ? n + margin : n};
+}
+
+void Sample::write(uint8_t* codes, int64_t* words) const {
+    const int64_t n = n_rows(), width = n_columns();
+    for (int64_t i = 0; i < n; ++i) {
+        const int64_t row = all_rows() ? i : draw_.rows[i];
+        std::memcpy(codes + i * width, in_.codes.rows + row * in_.codes.stride,
+                    static_cast<size_t>(width));
+        const int64_t word = draw_.dense ? row : i;
+        for (int64_t k = 0; k < n_words_; ++k) words[k * n + i] = words_[k * rows_.n + word];
+    }
+}
+
+void Sample::join(const SampleInput& input, const Packing& packing,
+                  const std::vector<SamplePart>& parts, int64_t n_words) {
+    in_ = input;
+    scales_ = packing.scales;
+    n_words_ = n_words;
     draw_.dense = false;
-    draw_.share = first.draw_.share;
+    draw_.share = packing.share;
     int64_t n = 0;
-    for (const Sample* part : parts) n += part->n_rows();
+    for (const SamplePart& part : parts) n += part.n;
     rows_ = {nullptr, nullptr, n, n};
-    const int64_t stride = in_.codes.stride;
+    const int64_t width = n_columns(), stride = in_.codes.stride;
     codes_.resize(n * stride);
-    words_.resize(n * n_words_);
+    words_.resize(n * n_words);
     int64_t at = 0;
-    for (const Sample* part : parts) {
-        for (int64_t i = 0; i < part->n_rows(); ++i, ++at) {
-            const int64_t row = part->all_rows() ? i : part->draw_.rows[i];
-            std::memcpy(codes_.data() + at * stride, part->in_.codes.rows + row * stride,
-                        static_cast<size_t>(stride));
-            const int64_t word = part->draw_.dense ? row : i;
-            for (int64_t k = 0; k < n_words_; ++k)
-                words_[k * n + at] = part->words_[k * part->rows_.n + word];
-        }
+    for (const SamplePart& part : parts) {
+        for (int64_t i = 0; i < part.n; ++i)
+            std::memcpy(codes_.data() + (at + i) * stride, part.codes + i * width,
+                        static_cast<size_t>(width));
+        for (int64_t k = 0; k < n_words; ++k)
+            std::copy_n(part.words + k * part.n, part.n, words_.data() + k * n + at);
+        at += part.n;
     }
     in_.codes.rows = codes_.data();
     in_.codes.columns = nullptr;

@@ -34,7 +34,7 @@ def boost(chain: Chain, n_steps: int, callbacks: Sequence[Callback] = ()) -> Tra
         info = step_info(chain, last, move)
     for callback in callbacks:
         callback.finish(info)
-    if not np.isfinite(chain.trace.values).all() or not np.isfinite(chain.rows.raw).all():
+    if not np.isfinite(chain.trace.values).all() or not chain.rows.is_finite():
         raise ChainDiverged(len(chain.trace))
     return chain.trace
 

@@ -2,13 +2,32 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from sglb import _core, sums
 from sglb.target import Target, weight_unit
-from sglb.training_set import TrainingSet
 from sglb.weights import are_equal
+
+
+class Weighed(Protocol):
+    """Rows with weights, in one copy or several."""
+
+    @property
+    def target(self) -> Target:
+        """Values and weights of `n_rows` rows."""
+        ...
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows, copies included."""
+        ...
+
+    @property
+    def n_copies(self) -> int:
+        """Number of copies."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -35,7 +54,7 @@ class Totals:
         )
 
     @classmethod
-    def of(cls, parts: Sequence[TrainingSet]) -> "Totals":
+    def of(cls, parts: Sequence[Weighed]) -> "Totals":
         """Return the totals of the rows of all parts."""
         n_copies = parts[0].n_copies
         n_rows = sum(part.n_rows for part in parts)

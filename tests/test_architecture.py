@@ -39,12 +39,13 @@ FLOORS = [
     {"schedules"},
     {"totals"},
     {"training_set"},
+    {"code_layout"},
     {"bins", "bundles", "categories", "conformal", "likelihood", "scaling", "transition"},
     {"datasets", "frame", "gains", "labels", "layouts", "noise", "tables", "target"},
     {"costs", "elementary", "queries", "row_numbers", "sums"},
     {"calibration", "diagnostics", "distributions"},
     {"weights"},
-    {"_core", "columns", "errors", "files", "threads"},
+    {"_core", "columns", "errors", "files", "held", "threads"},
 ]
 
 # Doors between rooms of one floor, one way only.

@@ -11,9 +11,10 @@ import reference_bins
 from problems import BLOCK_SIZES, THREADS, generators, make_table, sizes
 from sglb import _core
 from sglb.bins import Bins
+from sglb.code_layout import SplitKind
 from sglb.target import Target
 from sglb.totals import Totals
-from sglb.training_set import SplitKind, TrainingSet
+from sglb.training_set import TrainingSet
 
 TYPES = [np.float32, np.float64, np.bool_] + [
     np.dtype(f"{sign}int{bits}").type for sign in ("", "u") for bits in (8, 16, 32, 64)

@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 from problems import generators, grow
 from sglb import SGLBClassifier, bundles
 from sglb.bundles import Bundles
+from sglb.code_layout import SplitKind
 from sglb.samplers import Move
 from sglb.structure import GreedySearch
 from sglb.target import Target
-from sglb.training_set import SplitKind, TrainingSet
+from sglb.training_set import TrainingSet
 
 
 def one_hot(rng, n_rows, n_columns, *, none=0.3):

@@ -7,6 +7,13 @@ namespace sglb::bindings {
 
 namespace {
 
+void py_threshold_rows(int64_t n_rows, uint64_t seed, Array<int64_t, 1> rows) {
+    const int64_t n = length(rows, 0);
+    require(n <= n_rows && n_rows < int64_t{1} << 31, "rows must be at most n_rows < 2^31");
+    LockRelease release;
+    threshold_rows(n_rows, n, seed, rows.data());
+}
+
 void py_find_thresholds(AnyMatrix x, int max_bins, int64_t sample_rows, uint64_t seed,
                         Array<double, 2> thresholds, Array<int32_t, 1> n_thresholds,
                         int n_threads) {
@@ -49,6 +56,7 @@ int64_t py_first_infinity(AnyMatrix x, int n_threads) {
 }  // namespace
 
 void bind_bins(nb::module_& m) {
+    m.def("threshold_rows", &py_threshold_rows, "n_rows"_a, "seed"_a, "rows"_array);
     m.def("find_thresholds", &py_find_thresholds, "x"_array, "max_bins"_a, "sample_rows"_a,
           "seed"_a, "thresholds"_array, "n_thresholds"_array, "n_threads"_a);
     m.def("encode", &py_encode, "x"_array, "thresholds"_array, "n_thresholds"_array,

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include <queue>
 #include <type_traits>
 #include <vector>
@@ -149,18 +150,22 @@ std::vector<double> choose_thresholds(const Distinct& d, size_t max_bins) {
 
 }  // namespace
 
+void threshold_rows(int64_t n_rows, int64_t n, uint64_t seed, int64_t* rows) {
+    if (n == n_rows) {
+        std::iota(rows, rows + n, int64_t{0});
+        return;
+    }
+    const Stream stream{seed, 0, Role::thresholds, 0};
+    const uint64_t length = stretch_length(static_cast<uint64_t>(n), static_cast<uint64_t>(n_rows));
+    for (int64_t k = 0; k < n; ++k)
+        rows[k] = static_cast<int64_t>(stretch_row(stream, static_cast<uint64_t>(k), length));
+}
+
 void find_thresholds(const Table& x, int max_bins, int64_t sample_rows, uint64_t seed,
                      double* thresholds, int32_t* n_thresholds, int n_threads) {
     const int64_t width = max_bins - 1;
-    std::vector<int64_t> rows;
-    const int64_t n = std::min(x.n_rows, sample_rows);
-    const Stream stream{seed, 0, Role::thresholds, 0};
-    const uint64_t length =
-        n > 0 ? stretch_length(static_cast<uint64_t>(n), static_cast<uint64_t>(x.n_rows)) : 0;
-    for (int64_t k = 0; k < n; ++k)
-        rows.push_back(n == x.n_rows ? k
-                                     : static_cast<int64_t>(
-                                           stretch_row(stream, static_cast<uint64_t>(k), length)));
+    std::vector<int64_t> rows(static_cast<size_t>(std::min(x.n_rows, sample_rows)));
+    threshold_rows(x.n_rows, static_cast<int64_t>(rows.size()), seed, rows.data());
     parallel_for(x.n_features, n_threads, [&](int64_t feature) {
         std::vector<double> chosen;
         with_type(x, [&](const auto* data) {

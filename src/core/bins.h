@@ -45,6 +45,9 @@ void with_type(const Table& x, F&& f) {
     }
 }
 
+// Which rows thresholds are found on: OUT rows [n], rising, of n_rows. Needs n <= n_rows.
+void threshold_rows(int64_t n_rows, int64_t n, uint64_t seed, int64_t* rows);
+
 // Thresholds of every feature, found on at most sample_rows rows.
 // OUT thresholds [n_features * (max_bins - 1)], increasing, padded with +infinity; n_thresholds.
 void find_thresholds(const Table& x, int max_bins, int64_t sample_rows, uint64_t seed,

@@ -103,6 +103,9 @@ def words(
 
 # --- feature values to codes (bindings/bins.cpp)
 
+def threshold_rows(n_rows: int, seed: int, rows: NDArray[np.int64]) -> None:
+    """Which of n_rows rows thresholds are found on: OUT rows (n,), never falling."""
+
 def find_thresholds(
     x: NDArray[Any],
     max_bins: int,

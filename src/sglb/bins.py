@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from sglb import _core
 from sglb.columns import Columns, column_blocks
+from sglb.held import HeldNumbers
 
 # Thresholds are quantiles. 1,000 rows per bin determine the rank of each to a few hundredths of a
 # bin's share, whatever the number of rows.
@@ -29,17 +30,24 @@ class Bins:
 
     @classmethod
     def fit(
-        cls, X: NDArray[Any] | Columns, max_bins: int, *, seed: int = 0, n_threads: int = 1
+        cls,
+        X: NDArray[Any] | Columns | HeldNumbers,
+        max_bins: int,
+        *,
+        seed: int = 0,
+        n_threads: int = 1,
     ) -> "Bins":
         """Choose thresholds for the columns of X (n_rows, n_features)."""
-        n_features = X.shape[1]
+        n_features, sample_rows = X.shape[1], SAMPLE_ROWS_PER_BIN * max_bins
+        if isinstance(X, HeldNumbers):  # all rows of the sample are those chosen of the table
+            X = X.sample(threshold_rows(len(X), sample_rows, seed))
         thresholds = np.empty((n_features, max_bins - 1))
         n_thresholds = np.empty(n_features, dtype=np.int32)
         for features, block in column_blocks(X):
             _core.find_thresholds(
                 block,
                 max_bins,
-                SAMPLE_ROWS_PER_BIN * max_bins,
+                sample_rows,
                 seed,
                 thresholds[features],
                 n_thresholds[features],
@@ -69,6 +77,10 @@ class Bins:
         ]
         return cls(np.concatenate(rows), np.concatenate([part.n_thresholds for part in parts]))
 
+    def __getitem__(self, features: slice) -> "Bins":
+        """Return the bins of some features."""
+        return Bins(self.thresholds[features], self.n_thresholds[features])
+
     @property
     def n_features(self) -> int:
         """Number of features."""
@@ -86,3 +98,10 @@ class Bins:
             thresholds, n_thresholds = self.thresholds[features], self.n_thresholds[features]
             _core.encode(block, thresholds, n_thresholds, columns[features], n_threads)
         return columns
+
+
+def threshold_rows(n_rows: int, sample_rows: int, seed: int) -> NDArray[np.int64]:
+    """Return the rows of a table that thresholds are found on, numbers that never fall."""
+    rows = np.empty(min(n_rows, sample_rows), dtype=np.int64)
+    _core.threshold_rows(n_rows, seed, rows)
+    return rows

@@ -5,25 +5,13 @@ of eight), leaves and prediction read one feature's codes together (`code_column
 """
 
 from dataclasses import dataclass, replace
-from enum import IntEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sglb import _core
 from sglb.bundles import Bundles
+from sglb.code_layout import CodeCounts, CodeLayout
 from sglb.target import Target
-
-
-class SplitKind(IntEnum):
-    """Which splits a column has: code <= b; that, or missing values on the right; code == b; the
-    same for b > 0, one of the bundled features.
-    """
-
-    NUMBERS = 0
-    NUMBERS_OR_MISSING = 1
-    LEVELS = 2
-    BUNDLE = 3
 
 
 @dataclass(frozen=True)
@@ -58,41 +46,34 @@ class TrainingSet:
         `is_level` marks features whose codes are levels without an order. Rows of `n_copies`
         copies lie copy after copy.
         """
-        n_rows = code_columns.shape[1]
-        if n_rows >= 2**31:
-            raise ValueError(f"at most {2**31 - 1} rows can be trained on, not {n_rows}")
-        n_codes = np.ascontiguousarray(n_codes, dtype=np.int32)
-        too_large = code_columns.max(axis=1, initial=0) >= n_codes
-        if too_large.any():  # the histograms have no room for them
-            feature = int(np.argmax(too_large))
-            raise ValueError(f"feature {feature} has a code above {n_codes[feature] - 1}")
-        if n_rows % n_copies:
-            raise ValueError(f"{n_rows} rows are not {n_copies} copies of the same rows")
-        has_missing = code_columns.min(axis=1, initial=1) == 0
-        kinds = np.where(has_missing, SplitKind.NUMBERS_OR_MISSING, SplitKind.NUMBERS).astype(
-            np.uint8
+        counts = CodeCounts.of(code_columns, n_codes)
+        layout = CodeLayout.decide(
+            n_codes, counts, lambda two, _: Bundles.find(code_columns, two), is_level=is_level
         )
-        if is_level is not None:
-            kinds[is_level] = SplitKind.LEVELS
-        two_values = (n_codes == 3) & (kinds == SplitKind.NUMBERS)
-        bundles = Bundles.find(code_columns, np.flatnonzero(two_values))
-        columns = code_columns
-        if bundles is not None:
-            columns = bundles.columns(code_columns)
-            n_codes = np.concatenate([n_codes[bundles.alone], bundles.n_codes])
-            kinds = np.pad(
-                kinds[bundles.alone], (0, len(bundles.groups)), constant_values=SplitKind.BUNDLE
-            )
-        code_rows = np.empty((n_rows, -(-len(columns) // 8) * 8), dtype=np.uint8)
-        _core.to_rows(columns, code_rows, n_threads)
+        if counts.n_rows % n_copies:
+            raise ValueError(f"{counts.n_rows} rows are not {n_copies} copies of the same rows")
+        code_rows = layout.rows(code_columns, n_threads)
+        return cls.laid_out(code_columns, code_rows, layout, target, n_copies=n_copies)
+
+    @classmethod
+    def laid_out(
+        cls,
+        code_columns: NDArray[np.uint8],
+        code_rows: NDArray[np.uint8],
+        layout: CodeLayout,
+        target: Target,
+        *,
+        n_copies: int = 1,
+    ) -> "TrainingSet":
+        """Return codes that a layout has turned into rows, all rows of a problem or a part."""
         return cls(
             code_columns=code_columns,
             code_rows=code_rows,
-            n_codes=n_codes,
-            kinds=kinds,
+            n_codes=layout.n_codes,
+            kinds=layout.kinds,
             target=target,
             n_copies=n_copies,
-            bundles=bundles,
+            bundles=layout.bundles,
         )
 
     def first_copy(self) -> "TrainingSet":

@@ -16,6 +16,7 @@ from sglb.categories.combinations import member_rows
 from sglb.categories.encoding import Encoding, LevelTable, combined_keys
 from sglb.categories.vocabulary import Vocabulary
 from sglb.frame import Features
+from sglb.held import HeldCodes
 from sglb.target import Target
 
 Bytes = NDArray[np.uint8]
@@ -41,9 +42,15 @@ BLOCK_COLUMNS = 8
 class Part(NamedTuple):
     """Codes of features of the training rows, (n_features, n_copies * n_rows), and their bins."""
 
-    columns: Bytes
+    columns: Bytes | HeldCodes
     bins: Bins
     is_level: bool
+
+    def sample(self, rows: NDArray[np.intp]) -> Bytes:
+        """Return the codes of some rows of the first copy, in table order."""
+        if isinstance(self.columns, HeldCodes):
+            return self.columns.sample(rows)
+        return self.columns[:, rows]
 
 
 def statistic_targets(target: Target) -> Floats:

@@ -6,7 +6,7 @@ of every target and, for a single column, the level's number of training rows.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -18,6 +18,7 @@ from sglb.bins import Bins
 from sglb.categories.one_row import row_reader
 from sglb.categories.vocabulary import Vocabulary
 from sglb.frame import Features
+from sglb.held import HeldCodes, HeldNumbers
 from sglb.labels import label_of
 
 Floats = NDArray[np.float64]
@@ -181,10 +182,24 @@ class Encoding:
 
     def codes(self, features: Features, bins: Bins, n_threads: int = 1) -> NDArray[np.uint8]:
         """Return the codes of a table by columns, (n_features, n_rows)."""
+        if isinstance(features.values, HeldNumbers):
+            return self._held_codes(features, features.values, bins, n_threads).gather()
         columns = np.empty((self.n_features, len(features)), dtype=np.uint8)
         for rows, values in self.blocks(features, n_threads):
             columns[:, rows] = bins.encode(values, n_threads)
         return columns
+
+    def _held_codes(
+        self, features: Features, numbers: HeldNumbers, bins: Bins, n_threads: int
+    ) -> HeldCodes:
+        """Return the codes of numbers that are held elsewhere and of categories that are here."""
+        first = self.n_numeric
+        codes = numbers.encode(bins[:first], n_threads)
+        if self.is_numeric:
+            return codes
+        categories = replace(self, is_categorical=np.ones(len(self.vocabularies), dtype=np.bool_))
+        here = Features(np.empty((len(features), 0)), features.labels, categories.is_categorical)
+        return codes.extended(1, categories.codes(here, bins[first:], n_threads))
 
     def row_encoder(self) -> Callable[[Sequence[Any]], NDArray[Any]]:
         """Return a function from a row of the caller's values to values (1, n_features).

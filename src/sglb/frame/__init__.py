@@ -7,6 +7,7 @@ else is rejected with a message that names the first offending column or row. Na
 value.
 """
 
+from sglb.frame.dataframes import read_label_column
 from sglb.frame.features import Features
 from sglb.frame.groups import read_groups, read_query_weight
 from sglb.frame.reading import read_features
@@ -21,6 +22,7 @@ __all__ = [
     "is_number",
     "read_features",
     "read_groups",
+    "read_label_column",
     "read_labels",
     "read_numbers",
     "read_query_weight",

@@ -55,17 +55,8 @@ def read_frame(
     estimator: Any, frame: Any, reset: bool, categorical: Any, n_threads: int
 ) -> Features:
     """Return a narwhals frame as features."""
-    names, columns = list(frame.columns), list(frame.iter_columns())
-    is_text = np.array([_is_text(column) for column in columns], dtype=bool)
-    _check_names(estimator, frame.to_native(), names, reset=reset)
-    mask = categorical_mask(categorical, names, is_text)
-    for index in np.flatnonzero(is_text & ~mask):
-        column = columns[index]
-        if column.null_count() < len(column):  # a column of nulls is read as numbers
-            raise ValueError(
-                f"column {names[index]!r} is of type {column.dtype}, not a number; "
-                f"{text_advice(reset)}"
-            )
+    columns = list(frame.iter_columns())
+    mask = read_columns(estimator, frame, len(frame), reset, categorical)
     numeric = [column for column, skip in zip(columns, mask, strict=True) if not skip]
     check_array(  # only the shape is left to check
         np.broadcast_to(np.float32(0.0), (len(frame), len(numeric))),
@@ -75,12 +66,41 @@ def read_frame(
         **shape_checks(reset),
     )
     values = _read_numbers(frame, numeric, n_threads)
-    labels = {index: _read_labels(columns[index]) for index in np.flatnonzero(mask).tolist()}
-    if reset and is_from_dtype(categorical):
-        warn_of_numbers(
-            {names[j]: column for j, column in labels.items() if not _is_category(columns[j])}
-        )
+    labels = {index: read_label_column(columns[index]) for index in np.flatnonzero(mask).tolist()}
+    if reset:
+        warn_of_numbers(labels_by_type(frame, labels, categorical))
     return Features(values, tuple(labels.values()), mask)
+
+
+def read_columns(
+    estimator: Any, frame: Any, n_rows: int, reset: bool, categorical: Any
+) -> NDArray[np.bool_]:
+    """Learn or compare the names of a narwhals frame; return which columns are categorical.
+
+    The frame may be without the rows of the table, of which there are `n_rows`.
+    """
+    names, columns = list(frame.columns), list(frame.iter_columns())
+    is_text = np.array([_is_text(column) for column in columns], dtype=bool)
+    _check_names(estimator, frame.to_native(), names, reset=reset)
+    mask = categorical_mask(categorical, names, is_text)
+    for index in np.flatnonzero(is_text & ~mask):
+        column = columns[index]
+        if column.null_count() < n_rows:  # a column of nulls is read as numbers
+            raise ValueError(
+                f"column {names[index]!r} is of type {column.dtype}, not a number; "
+                f"{text_advice(reset)}"
+            )
+    return mask
+
+
+def labels_by_type(
+    frame: Any, labels: dict[int, LabelColumn], categorical: Any
+) -> dict[Any, LabelColumn]:
+    """Return by name the columns of text that are categories because they are text."""
+    if not is_from_dtype(categorical):
+        return {}
+    names, columns = frame.columns, list(frame.iter_columns())
+    return {names[j]: column for j, column in labels.items() if not _is_category(columns[j])}
 
 
 def _check_names(estimator: Any, X: Any, names: list[Any], *, reset: bool) -> None:
@@ -123,8 +143,11 @@ def _is_text(series: Any) -> bool:
     )
 
 
-def _read_labels(series: Any) -> LabelColumn:
-    """Label a column; nulls of a numeric column are masked, lest its integers become floats."""
+def read_label_column(series: Any) -> LabelColumn:
+    """Label a column of a narwhals frame.
+
+    Nulls of a numeric column are masked, lest its integers become floats.
+    """
     import narwhals as nw
 
     if not (series.dtype.is_numeric() or series.dtype == nw.Boolean):

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sglb.columns import Columns
+from sglb.held import HeldNumbers
 from sglb.labels import LabelColumn
 
 
@@ -14,7 +15,7 @@ from sglb.labels import LabelColumn
 class Features:
     """A table as read: its numeric columns side by side, its categorical columns one by one."""
 
-    values: NDArray[Any] | Columns  # (n_rows, n_numeric)
+    values: NDArray[Any] | Columns | HeldNumbers  # (n_rows, n_numeric)
     labels: tuple[LabelColumn, ...]
     is_categorical: NDArray[np.bool_]  # (n_columns,)
 
@@ -23,9 +24,19 @@ class Features:
 
     def matrix(self) -> NDArray[Any]:
         """Return the numeric columns side by side."""
-        return self.values[:] if isinstance(self.values, Columns) else self.values
+        values = self.values
+        if isinstance(values, np.ndarray):
+            return values
+        if isinstance(values, HeldNumbers):
+            raise ValueError(
+                "these rows are held elsewhere, and this needs them in memory: pass them as an"
+                " array or a dataframe, some of them at a time"
+            )
+        return values[:]
 
     def take(self, rows: Any) -> "Features":
         """Return the selected rows."""
         labels = tuple(column.take(rows) for column in self.labels)
-        return Features(self.values[rows], labels, self.is_categorical)
+        values = self.values
+        taken = values.take(rows) if isinstance(values, HeldNumbers) else values[rows]
+        return Features(taken, labels, self.is_categorical)

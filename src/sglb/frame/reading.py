@@ -5,11 +5,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sglb.columns import Columns
 from sglb.frame.arrays import read_array
 from sglb.frame.dataframes import NAMES, as_frame, read_frame
 from sglb.frame.features import Features
+from sglb.frame.held_tables import read_held
 from sglb.frame.values import READY_DTYPES, as_readable, reject_infinity
+from sglb.held import HeldTable
 from sglb.layouts import KnownLayout
 
 
@@ -32,6 +33,8 @@ def read_features(
     if not reset and categorical is None and _is_ready(estimator, X):
         reject_infinity(X, str, n_threads)
         return Features(np.asarray(X), (), np.zeros(X.shape[1], dtype=bool))
+    if isinstance(X, HeldTable):
+        return read_held(estimator, X, reset, categorical)
     small = None if layout is None else layout.read(X)
     if small is not None:
         features = Features(*small)
@@ -41,7 +44,7 @@ def read_features(
         features = read_frame(estimator, frame, reset, categorical, n_threads)
         if layout is not None and frame.to_native() is X and hasattr(estimator, NAMES):
             _learn_layout(layout, X, frame, features.is_categorical)
-    if isinstance(features.values, Columns):  # read_frame has checked them
+    if not isinstance(features.values, np.ndarray):  # read_frame has checked them
         return features
     values = as_readable(features.values)
     reject_infinity(values, lambda column: _column_name(column, estimator, features), n_threads)

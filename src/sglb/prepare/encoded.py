@@ -1,13 +1,15 @@
 """Training rows as the codes that a chain runs on, and how other rows become codes."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sglb.bins import Bins
 from sglb.categories import Encoder, Encoding, Part, storage
+from sglb.columns import Columns
 from sglb.frame import Features
+from sglb.held import HeldCodes, HeldNumbers
 from sglb.prepare.pilot import choose_members, joined_bins, level_mask
 from sglb.prepare.rows import LabelledRows
 from sglb.recipe import Recipe
@@ -28,7 +30,7 @@ LEVELS_FOR_NUMBERS = 2
 class EncodedRows(NamedTuple):
     """Training rows as codes (n_features, n_copies * n_rows), and how other rows become codes."""
 
-    columns: NDArray[np.uint8]
+    columns: NDArray[np.uint8] | HeldCodes
     bins: Bins
     is_level: NDArray[np.bool_]
     n_copies: int
@@ -40,10 +42,15 @@ class EncodedRows(NamedTuple):
 
     def training_set(self, target: Target, n_threads: int) -> TrainingSet:
         """Return what a chain learns from: in each of c copies a row has a c-th of its weight."""
+        target, n_codes = target.copies(self.n_copies), self.bins.n_codes
+        if isinstance(self.columns, HeldCodes):
+            return self.columns.training_set(
+                n_codes, self.is_level, target, self.n_copies, n_threads
+            )
         return TrainingSet.build(
             self.columns,
-            self.bins.n_codes,
-            target.copies(self.n_copies),
+            n_codes,
+            target,
             n_threads,
             n_copies=self.n_copies,
             is_level=self.is_level,
@@ -63,12 +70,11 @@ def is_same(encoded: EncodedRows, recipe: Recipe) -> bool:
     )
 
 
-def encoded_by(encoding: Encoding, bins: Bins, columns: NDArray[np.uint8]) -> EncodedRows:
+def encoded_by(
+    encoding: Encoding, bins: Bins, columns: NDArray[np.uint8] | HeldCodes
+) -> EncodedRows:
     """Return rows of codes that an encoding and bins have made."""
-    is_level = np.zeros(bins.n_features, dtype=np.bool_)
-    first = encoding.n_numeric
-    is_level[first : first + len(encoding.level_columns)] = True
-    return EncodedRows(columns, bins, is_level, 1, encoding)
+    return EncodedRows(columns, bins, encoding.is_level, 1, encoding)
 
 
 def most_levels(target: Target, max_bins: int) -> int:
@@ -87,7 +93,7 @@ def encode_rows(rows: LabelledRows, max_bins: int, seed: int, n_threads: int) ->
         bins = Bins.fit(values, max_bins, seed=seed, n_threads=n_threads)
         is_level = np.zeros(bins.n_features, dtype=np.bool_)
         numeric = Encoding.numeric(values.shape[1])
-        return EncodedRows(bins.encode(values, n_threads), bins, is_level, 1, numeric)
+        return EncodedRows(_codes(values, bins, n_threads), bins, is_level, 1, numeric)
     encoder = Encoder(
         rows.features,
         rows.target,
@@ -96,15 +102,44 @@ def encode_rows(rows: LabelledRows, max_bins: int, seed: int, n_threads: int) ->
         seed=seed,
         n_threads=n_threads,
     )
-    parts = []
+    parts, n_copies = [], encoder.n_copies
     if values.shape[1]:
         bins = Bins.fit(values, max_bins, seed=seed, n_threads=n_threads)
-        codes = np.tile(bins.encode(values, n_threads), encoder.n_copies)
+        codes = _codes(values, bins, n_threads)
+        if not isinstance(codes, HeldCodes):
+            codes = np.tile(codes, n_copies)
         parts.append(Part(codes, bins, False))
     parts += encoder.single()
     if encoder.can_combine():
         parts += encoder.combined(choose_members(encoder, parts, rows.target, seed, n_threads))
-    columns = np.concatenate([part.columns for part in parts])
     return EncodedRows(
-        columns, joined_bins(parts), level_mask(parts), encoder.n_copies, encoder.encoding()
+        _side_by_side(values, [part.columns for part in parts], n_copies, n_threads),
+        joined_bins(parts),
+        level_mask(parts),
+        n_copies,
+        encoder.encoding(),
     )
+
+
+def _side_by_side(
+    values: NDArray[Any] | Columns | HeldNumbers,
+    columns: list[NDArray[np.uint8] | HeldCodes],
+    n_copies: int,
+    n_threads: int,
+) -> NDArray[np.uint8] | HeldCodes:
+    """Return codes of numbers, if there are any, and of categories, where the numbers are."""
+    here = [each for each in columns if not isinstance(each, HeldCodes)]
+    if not isinstance(values, HeldNumbers):
+        return np.concatenate(here)
+    elsewhere = [each for each in columns if isinstance(each, HeldCodes)]
+    numbers = elsewhere[0] if elsewhere else values.encode(Bins.of_levels((), 2), n_threads)
+    return numbers.extended(n_copies, np.concatenate(here))
+
+
+def _codes(
+    values: NDArray[Any] | Columns | HeldNumbers, bins: Bins, n_threads: int
+) -> NDArray[np.uint8] | HeldCodes:
+    """Return the codes of numbers, held where these are."""
+    if isinstance(values, HeldNumbers):
+        return values.encode(bins, n_threads)
+    return bins.encode(values, n_threads)

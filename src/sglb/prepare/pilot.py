@@ -40,7 +40,7 @@ def joined_bins(parts: list[Part]) -> Bins:
 
 def level_mask(parts: list[Part]) -> NDArray[np.bool_]:
     """Return which features have levels without an order."""
-    return np.repeat([part.is_level for part in parts], [len(part.columns) for part in parts])
+    return np.repeat([part.is_level for part in parts], [part.bins.n_features for part in parts])
 
 
 def choose_members(
@@ -51,7 +51,7 @@ def choose_members(
     target, loss = _pilot_problem(target.take(sampled), encoder.targets[:, sampled])
     bins = joined_bins(parts)
     training_set = TrainingSet.build(
-        np.ascontiguousarray(np.concatenate([part.columns[:, sampled] for part in parts])),
+        np.ascontiguousarray(np.concatenate([part.sample(sampled) for part in parts])),
         bins.n_codes,
         target,
         n_threads,

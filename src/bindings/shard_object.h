@@ -25,6 +25,9 @@ struct WeightsObject {
 
     WeightsObject(MaybeVector weight, double unit, double largest, double total, double typical)
         : values(weight), weights{pointer(values), unit, largest, total, typical} {
+        // No rows with weights are not rows without weights.
+        static const double no_row = 1.0;
+        if (values && !weights.weight) weights.weight = &no_row;
         require(unit > 0.0 && largest >= 0.0 && total >= 0.0 && typical > 0.0,
                 "unit and typical weight must be positive, largest and total not negative");
     }

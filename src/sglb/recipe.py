@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sglb.bins import Bins
 from sglb.categories import Encoding, row_orders, training_codes
 from sglb.chain import Chain
-from sglb.cluster import DealtRows
+from sglb.cluster import DealtRows, TrainingData
 from sglb.folds import N_FOLDS, CrossValidation, Fold, assign_folds
 from sglb.frame import Features
 from sglb.losses import Loss
@@ -92,7 +92,7 @@ class Recipe:
 
     def make_chain(
         self,
-        data: TrainingSet | DealtRows,
+        data: TrainingData,
         n_threads: int,
         trace: Trace | None = None,
         *,

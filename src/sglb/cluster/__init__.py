@@ -3,9 +3,21 @@
 from sglb.cluster.comm import Comm, Moved, SerialComm
 from sglb.cluster.dealt import DealtRows, deal
 from sglb.cluster.processes import LocalProcesses, LostServerError
-from sglb.cluster.server import Piece, Server
+from sglb.cluster.raw import Piece
+from sglb.cluster.server import Server
+from sglb.cluster.table import ClusterTable
+from sglb.training_set import TrainingSet
+
+TrainingData = TrainingSet | DealtRows
+
+
+def in_memory(data: TrainingData, n_threads: int) -> TrainingSet:
+    """Return rows in this process, brought from the servers if need be."""
+    return data.in_memory(n_threads) if isinstance(data, DealtRows) else data
+
 
 __all__ = [
+    "ClusterTable",
     "Comm",
     "DealtRows",
     "LocalProcesses",
@@ -14,5 +26,7 @@ __all__ = [
     "Piece",
     "SerialComm",
     "Server",
+    "TrainingData",
     "deal",
+    "in_memory",
 ]

@@ -4,7 +4,7 @@ A question goes to all servers, and all their answers come back: sums, maxima an
 made by the one who asks. A new way to reach servers has one method to write.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 from sglb.cluster.server import Server
@@ -22,8 +22,13 @@ class Comm(Protocol):
 
     epoch: int
 
-    def ask(self, question: str, *arguments: Any) -> list[Any]:
-        """Return what a method of each server answers; raise Moved if one was lost and replaced."""
+    def ask(
+        self, question: str, *arguments: Any, shares: Mapping[int, Any] | None = None
+    ) -> list[Any]:
+        """Return what a method of each server answers; raise Moved if one was lost and replaced.
+
+        Of `shares`, by piece, a server gets those of its own pieces as one more argument.
+        """
         ...
 
 
@@ -35,6 +40,18 @@ class SerialComm:
     def __init__(self, servers: Iterable[Server]) -> None:
         self.servers = list(servers)
 
-    def ask(self, question: str, *arguments: Any) -> list[Any]:
+    def ask(
+        self, question: str, *arguments: Any, shares: Mapping[int, Any] | None = None
+    ) -> list[Any]:
         """Return the answer of each server."""
-        return [getattr(server, question)(*arguments) for server in self.servers]
+        return [
+            getattr(server, question)(*arguments, *share_of(server.numbers, shares))
+            for server in self.servers
+        ]
+
+
+def share_of(
+    numbers: Iterable[int], shares: Mapping[int, Any] | None
+) -> tuple[dict[int, Any], ...]:
+    """Return the shares of some pieces as an argument, none if there are no shares."""
+    return () if shares is None else ({number: shares[number] for number in numbers},)

@@ -81,3 +81,9 @@ def added(parts: Sequence[_core.LeafSums | None]) -> _core.LeafSums | None:
         elif part is not None:
             total.add(part)
     return total
+
+
+def by_piece(answers: Sequence[Sequence[tuple[int, Any]]]) -> list[Any]:
+    """Return what servers say of their pieces, in the order of the pieces."""
+    pairs = [pair for answer in answers for pair in answer]
+    return [each for _, each in sorted(pairs, key=lambda pair: pair[0])]

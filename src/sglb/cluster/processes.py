@@ -9,7 +9,8 @@ from multiprocessing.connection import Connection
 from types import TracebackType
 from typing import Any, Self
 
-from sglb.cluster.server import Piece, Server
+from sglb.cluster.comm import share_of
+from sglb.cluster.server import Server
 
 # Seconds in which a process that is told to end does.
 PATIENCE = 5.0
@@ -22,16 +23,24 @@ class LostServerError(RuntimeError):
 class LocalProcesses:
     """Servers in processes of their own, which end with the block: `with LocalProcesses(...)`.
 
-    What a process held is gone if it ends before: nothing moves.
+    `pieces` are those of each process: `raw` tables, or ready for chains. What a process held is
+    gone if it ends before: nothing moves.
     """
 
     epoch = 0
 
-    def __init__(self, pieces: Sequence[Mapping[int, Piece]], n_threads: int = 1) -> None:
+    def __init__(
+        self,
+        pieces: Sequence[Mapping[int, Any]],
+        n_threads: int = 1,
+        *,
+        raw: bool = False,
+    ) -> None:
         context = multiprocessing.get_context("spawn")
         self._connections: list[Connection] = []
         self._processes: list[Any] = []
         self._n_asked = 0
+        self._numbers = [list(held) for held in pieces]
         for held in pieces:
             near, far = context.Pipe()
             process = context.Process(target=_serve, args=(far, n_threads), daemon=True)
@@ -39,14 +48,19 @@ class LocalProcesses:
             far.close()
             self._connections.append(near)
             self._processes.append(process)
-            near.send((0, "hold", held))
+            near.send((0, "read" if raw else "hold", held))
         self._receive()
 
-    def ask(self, question: str, *arguments: Any) -> list[Any]:
+    def ask(
+        self, question: str, *arguments: Any, shares: Mapping[int, Any] | None = None
+    ) -> list[Any]:
         """Return the answer of each server; the first error of one is raised here."""
         self._n_asked += 1
         message = pickle.dumps((self._n_asked, question, *arguments), pickle.HIGHEST_PROTOCOL)
         for number, connection in enumerate(self._connections):
+            if shares is not None:
+                share = share_of(self._numbers[number], shares)
+                message = pickle.dumps((self._n_asked, question, *arguments, *share), -1)
             try:
                 connection.send_bytes(message)
             except OSError:

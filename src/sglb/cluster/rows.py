@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from sglb import _core, sums
 from sglb.cluster.comm import Moved
-from sglb.cluster.parts import Drawn, Words, added, largest, merged, total
+from sglb.cluster.parts import Drawn, Words, added, by_piece, largest, merged, total
 from sglb.cluster.server import Advance, Start
 from sglb.leaves import NewtonPath
 from sglb.losses import Loss
@@ -74,7 +74,7 @@ class RemoteRows:
         """Raw scores of all rows, (n_outputs, n_rows): a copy."""
         n_copies = self.totals.n_copies
         answers = self._ask("raw")
-        parts = [np.split(raw, n_copies, axis=1) for raw in _by_piece(answers)]
+        parts = [np.split(raw, n_copies, axis=1) for raw in by_piece(answers)]
         return np.concatenate([part for copy in zip(*parts, strict=True) for part in copy], axis=1)
 
     def refresh_slopes(self, move: Move, draws: _core.Draws) -> SlopeBounds:
@@ -92,7 +92,7 @@ class RemoteRows:
         if plan is not self._plan or self._pilot is None:
             self._plan = plan
             self._pilot = total(self._ask("pilot", plan, move, draws), np.float64)
-        parts = self._packed(_by_piece(self._ask("draw", plan, bounds, move, draws, self._pilot)))
+        parts = self._packed(by_piece(self._ask("draw", plan, bounds, move, draws, self._pilot)))
         self._sample.join(
             [part.codes for part in parts],
             [part.words for part in parts],
@@ -117,7 +117,7 @@ class RemoteRows:
         before = np.cumsum([0, *counts])[:-1].tolist()
         numbered = dict(zip(self.data.numbers, before, strict=True))
         squares = total(self._ask("squares", numbered, n_in_all), np.int64)
-        again: list[Drawn] = _by_piece(self._ask("pack", squares))
+        again: list[Drawn] = by_piece(self._ask("pack", squares))
         return [each.words for each in again if each.words is not None]
 
     def leaf_sums(
@@ -192,14 +192,9 @@ class RemoteRows:
         while True:
             epoch = self._comm.epoch
             try:
+                self.data.catch_up()
                 self._comm.ask("start", self._number, self._start, anew)
             except Moved:
                 continue
             self._epoch = epoch
             return
-
-
-def _by_piece(answers: Sequence[Sequence[tuple[int, Any]]]) -> list[Any]:
-    """Return what servers say of their pieces, in the order of the pieces."""
-    pairs = [pair for answer in answers for pair in answer]
-    return [each for _, each in sorted(pairs, key=lambda pair: pair[0])]

@@ -1,5 +1,6 @@
 """What holds rows: pieces of the table, and the state of every chain there."""
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from sglb import _core, sums
 from sglb.cluster.parts import Drawn, added, draw_part, largest, merged, pack_part, total
+from sglb.cluster.raw import Piece, RawPiece
 from sglb.errors import NonFiniteGradient
 from sglb.leaves import NewtonPath
 from sglb.losses import Loss
@@ -20,18 +22,10 @@ from sglb.slopes import SlopeBounds
 from sglb.structure import SamplePlan, Structure
 from sglb.totals import Totals
 from sglb.trace import Trace
-from sglb.training_set import TrainingSet
 from sglb.transition import Transition
 from sglb.weights import RowSelection
 
 Floats = NDArray[np.float64]
-
-
-class Piece(NamedTuple):
-    """Rows of a table that follow one another, and the number of the first."""
-
-    data: TrainingSet
-    first_row: int
 
 
 @dataclass(frozen=True)
@@ -232,11 +226,48 @@ class Server:
     def __init__(self, pieces: Mapping[int, Piece] | None = None, n_threads: int = 1) -> None:
         self.pieces = dict(pieces or {})
         self.n_threads = n_threads
+        self._raw: dict[int, RawPiece] = {}
         self._chains: dict[int, Served] = {}
+
+    @property
+    def numbers(self) -> set[int]:
+        """Numbers of the pieces here."""
+        return self.pieces.keys() | self._raw.keys()
 
     def hold(self, pieces: Mapping[int, Piece]) -> None:
         """Hold more pieces."""
         self.pieces |= pieces
+
+    def read(self, tables: Mapping[int, Any]) -> None:
+        """Hold more pieces, as arrays or frames."""
+        self._raw |= {number: RawPiece(table) for number, table in tables.items()}
+
+    def ask_pieces(
+        self,
+        question: str,
+        arguments: Sequence[Any],
+        options: Mapping[str, Any],
+        shares: Mapping[int, Any] | None = None,
+    ) -> list[tuple[int, Any]]:
+        """Return by piece what each answers as it was read; `shares` are arguments by piece."""
+        answers = []
+        for number, raw in self._raw.items():
+            share = () if shares is None else (shares[number],)
+            answers.append((number, getattr(raw, question)(*arguments, *share, **options)))
+            if raw.piece is not None:
+                self.pieces[number] = raw.piece
+        return answers
+
+    def codes(self) -> list[tuple[int, NDArray[np.uint8]]]:
+        """Return the codes of each piece, (n_features, n_rows)."""
+        return [(number, piece.data.code_columns) for number, piece in self.pieces.items()]
+
+    def digests(self) -> list[tuple[int, str]]:
+        """Return a digest of the codes of each piece."""
+        return [
+            (number, hashlib.sha256(np.ascontiguousarray(codes).data).hexdigest())
+            for number, codes in self.codes()
+        ]
 
     def start(self, chain: int, start: Start, anew: bool) -> None:
         """Begin to serve a chain; one that is served already on new pieces only, unless `anew`."""

@@ -22,6 +22,7 @@ from sglb.callbacks import (
 from sglb.chain import Chain
 from sglb.chains import boost_all
 from sglb.checkpoints import Journal
+from sglb.cluster import TrainingData, in_memory
 from sglb.estimators.error_bars import add_error_bars
 from sglb.estimators.residuals import residual_variance
 from sglb.folds import CrossValidation, folds_for_residuals
@@ -32,7 +33,6 @@ from sglb.samplers import Tempering
 from sglb.schedules import Moving
 from sglb.tempering import Replicas, temper
 from sglb.trace import Trace
-from sglb.training_set import TrainingSet
 
 
 def warn_if_equal(traces: Sequence[Trace], stacklevel: int) -> None:
@@ -69,7 +69,7 @@ class Training:
     """Train the chains of a recipe on its rows; the chains share `n_threads` threads."""
 
     recipe: Recipe
-    data: TrainingSet
+    data: TrainingData
     n_threads: int
     verbose: int = 0
     journal: Journal = field(default_factory=Journal)
@@ -123,7 +123,9 @@ class Training:
         n_more = n_folds * (n_chains - (validation is not None))
         if self.verbose and n_more and self.recipe.kind == "regressor":
             say(f"error bars: {n_more} more chains, to predict rows that a chain has not seen")
-        model = add_error_bars(model, self.data, validation, self.n_threads)
+        model = add_error_bars(
+            model, in_memory(self.data, self.n_threads), validation, self.n_threads
+        )
         self._end_journal(callbacks)
         return model
 
@@ -147,7 +149,7 @@ class Training:
             return settings.n_steps, None
         if self.verbose:
             say(f"cross-validation of the number of trees, at most {settings.n_steps:,}")
-        validation = self.recipe.cross_validation(self.data)
+        validation = self.recipe.cross_validation(in_memory(self.data, self.n_threads))
         threads = self.n_threads if self._is_thread_safe else 1
         for number, fold in enumerate(validation.folds):
             self.journal.follow(f"fold {number}", fold.chain)

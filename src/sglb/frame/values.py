@@ -30,14 +30,19 @@ def readable_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return dtype
 
 
-def reject_infinity(values: Array, name_of: Callable[[int], str], n_threads: int) -> None:
-    """Reject infinite values; the message names the first one's row and column, by `name_of`."""
+def reject_infinity(
+    values: Array, name_of: Callable[[int], str], n_threads: int, first_row: int = 0
+) -> None:
+    """Reject infinite values; the message names the first one's row and column, by `name_of`.
+
+    `first_row` is the number of the first row here in the table.
+    """
     if values.dtype.kind != "f":
         return
     position = _core.first_infinity(values, n_threads)
     if position >= 0:
         row, column = divmod(position, values.shape[1])
-        raise ValueError(f"X contains infinity in column {name_of(column)}, row {row}")
+        raise ValueError(f"X contains infinity in column {name_of(column)}, row {first_row + row}")
 
 
 def shape_checks(reset: bool) -> dict[str, Any]:

@@ -87,16 +87,24 @@ int64_t Sample::planned_rows() const {
 }
 
 std::pair<int64_t, int64_t> Sample::packed_for() const {
-    // More than the number of drawn rows ever differs from the plan where there are many.
-    const int64_t n = rows_.n_in_all, margin = n / 8;
-    const auto is_same = [&](int64_t other) {
+    const auto is_same = [&](int64_t n) {
         QuantiseInput input = quantise_input();
-        input.rows.n_in_all = other;
+        input.rows.n_in_all = n;
         const Scales scales = quantise_scales(input);
         return scales.gradient == scales_.gradient && scales.mass == scales_.mass &&
                scales.fine == scales_.fine;
     };
-    return {is_same(n - margin) ? n - margin : n, is_same(n + margin) ? n + margin : n};
+    // Scales never grow with the number of rows. Between a number that is right and one that is
+    // not, or that is far enough away, lies the last right one.
+    const auto last_right = [&](int64_t right, int64_t wrong) {
+        while (std::abs(wrong - right) > 1) {
+            const int64_t middle = right + (wrong - right) / 2;
+            (is_same(middle) ? right : wrong) = middle;
+        }
+        return right;
+    };
+    const int64_t n = rows_.n_in_all;
+    return {last_right(n, -1), last_right(n, 2 * n + 1)};
 }
 
 void Sample::write(uint8_t* codes, int64_t* words) const {

@@ -57,6 +57,7 @@ class RemoteRows:
         self._n_steps = len(trace)
         self._advance: Advance | None = None
         self._asked: list[tuple[str, tuple[Any, ...]]] = []
+        self._bounds: SlopeBounds = 0.0, 0.0
         self._plan: SamplePlan | None = None
         self._pilot: Floats | None = None
         self._epoch = -1
@@ -85,7 +86,8 @@ class RemoteRows:
         self._pilot = (
             None if self._plan is None else total([pilot for _, pilot in answers], np.float64)
         )
-        return largest([bounds for bounds, _ in answers if bounds is not None])
+        self._bounds = largest([bounds for bounds, _ in answers if bounds is not None])
+        return self._bounds
 
     def draw(self, plan: SamplePlan, bounds: SlopeBounds, move: Move, draws: _core.Draws) -> Sample:
         """Draw the sample that a structure is searched on; the next call makes it another one."""
@@ -136,7 +138,12 @@ class RemoteRows:
     def look_ahead(
         self, structure: Structure, path: NewtonPath, move: Move, draws: _core.Draws
     ) -> SlopeBounds:
-        """Take the slopes where a path has come to, and return bounds of them."""
+        """Take the slopes where a path has come to, and return bounds of them.
+
+        A loss that is evaluated on demand has the same bounds everywhere.
+        """
+        if not self.is_stored:
+            return self._bounds
         answers = self._ask("look_ahead", structure, path, move, draws)
         return largest([bounds for bounds in answers if bounds is not None])
 

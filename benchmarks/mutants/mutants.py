@@ -123,6 +123,7 @@ SAMPLERS = [
         "test_law_tempering.py test_dynamics.py",
         ("gap * (energies[cold] - energies[hot])", "gap * (energies[hot] - energies[cold])"),
         ("range(step // self.swap_every % 2,", "range(0,"),
+        ("        check_finite(chain)", "        pass"),
     ),
     *of(
         "sglb/schedules.py",

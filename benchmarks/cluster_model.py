@@ -53,12 +53,12 @@ def predict(cluster, small, large):
 
 def lines(results):
     """The predictions for the other runs here, beside what they took, and for large clusters."""
-    own = sorted((r for r in results if r.library == "sglb"), key=lambda r: r.n_rows)
-    pairs = [(a, b) for a, b in combinations(own, 2) if a.n_workers == b.n_workers == 2]
+    fits = sorted((r for r in results if r.library == "sglb"), key=lambda r: r.n_rows)
+    pairs = [(a, b) for a, b in combinations(fits, 2) if a.n_workers == b.n_workers == 2]
     if not pairs:
         return ["no model: it takes fits of sglb on two workers, of two numbers of rows"]
     small, large = pairs[0][0], pairs[-1][1]
-    known = [(Cluster(r.n_rows, r.n_workers), sum(r.parts.values())) for r in own]
+    known = [(Cluster(r.n_rows, r.n_workers), sum(r.parts.values())) for r in fits]
     unknown = [Cluster(1e9, n, 16, 10.0) for n in (8, 32, 128)]
     rows = []
     for cluster, measured in [*known, *((each, None) for each in unknown)]:

@@ -208,6 +208,6 @@ def core_predictor(thresholds, n_thresholds, trees, ends, factors, offset):
     )
 
 
-def draw_posterior(energy, partitions, plan, n_draws, *, mirror=False, seed=0):
+def draw_posterior(energy, partitions, plan, n_draws, *, seed=0, **options):
     """Draw from one posterior."""
-    return PosteriorDriver(energy, partitions, seed=seed).draw(plan, n_draws, mirror=mirror)
+    return PosteriorDriver(energy, partitions, seed=seed).draw(plan, n_draws, **options)

@@ -123,6 +123,7 @@ SAMPLERS = [
         "test_law_tempering.py test_dynamics.py",
         ("gap * (energies[cold] - energies[hot])", "gap * (energies[hot] - energies[cold])"),
         ("range(step // self.swap_every % 2,", "range(0,"),
+        ("        check_finite(chain)", "        pass"),
     ),
     *of(
         "sglb/schedules.py",
@@ -323,6 +324,23 @@ RANKING = [
             "pairs.normalise = normalise && pairs.raw[0] != pairs.raw[n - 1];",
             "pairs.normalise = normalise;",
         ),
+    ),
+    # The first two are errors of CatBoost 1.2.10: in the mean of the others' noise, and in the
+    # weight of a document that moves down in ERR.
+    *of(
+        "core/ranking_stochastic.cpp",
+        "test_ranking_kernels.py",
+        ("total += step * d.noise[i];", "total += sign * d.noise[i];"),
+        (
+            "const double effect = (gain[l] - o) *",
+            "const double moved = passed ? (place + 2.0) / (place + 1.0) : 1.0;\n"
+            "                const double effect = (gain[l] * moved - o) *",
+        ),
+        ("(total - noise) / n_others;", "total / n_others;"),
+        ("std::sqrt((n - 1.0) / n) / smoothing.sigma", "1.0 / smoothing.sigma"),
+        ("image ? -1.0 : 1.0, n_boundaries", "1.0, n_boundaries"),
+        ("&& ++n_stops == 2)", "&& ++n_stops == 1)"),
+        ("gradient[rows[i]] = unit * (mean - d.sum[i]);", "gradient[rows[i]] = unit * -d.sum[i];"),
     ),
 ]
 

@@ -1,6 +1,5 @@
 """From a recipe and its rows to a model: number of steps, chains and callbacks."""
 
-import warnings
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -23,6 +22,7 @@ from sglb.chain import Chain
 from sglb.chains import boost_all
 from sglb.checkpoints import Journal
 from sglb.cluster import TrainingData, in_memory
+from sglb.errors import warn
 from sglb.estimators.error_bars import add_error_bars
 from sglb.estimators.residuals import residual_variance
 from sglb.folds import CrossValidation, folds_for_residuals
@@ -35,7 +35,7 @@ from sglb.tempering import Replicas, temper
 from sglb.trace import Trace
 
 
-def warn_if_equal(traces: Sequence[Trace], stacklevel: int) -> None:
+def warn_if_equal(traces: Sequence[Trace]) -> None:
     """Warn if several chains are the same one, unless there was nothing to learn."""
     first = traces[0].values
     if (
@@ -43,12 +43,10 @@ def warn_if_equal(traces: Sequence[Trace], stacklevel: int) -> None:
         and first.any()
         and all(np.array_equal(first, other.values) for other in traces[1:])
     ):
-        warnings.warn(
+        warn(
             f"the chains are equal, because nothing in them is random: {len(traces)} of them are no"
             " better than one. Use sampler='langevin' at a temperature above 0, sampler="
             "'stochastic' with subsample below 1, structure_sample below 1.0, or n_chains=1",
-            UserWarning,
-            stacklevel=stacklevel + 1,
         )
 
 
@@ -96,7 +94,7 @@ class Training:
         if callbacks:
             callbacks_by_chain[0].append(Parameters(self._resolved(chains[0])))
         traces, exchange = self._boost(chains, n_steps, callbacks_by_chain, callbacks, at_once)
-        warn_if_equal(traces, stacklevel=5)
+        warn_if_equal(traces)
         chain_records = [
             Record(*history.best(), history.result) if history.sets else Record()
             for history in histories

@@ -38,10 +38,11 @@ class RawPiece:
     can be brought to where it was by all questions that change something.
     """
 
-    def __init__(self, table: Any) -> None:
+    def __init__(self, table: Any, n_threads: int = 1) -> None:
         frame = as_frame(table)
         self._table: Any = np.asarray(table) if frame is None else frame
-        self._numbers = Columns(len(self._table), [], np.float64)
+        self._numbers: NDArray[Any] | Columns = np.empty((len(self._table), 0))
+        self._n_threads = n_threads
         self._kept = np.ones(len(self._table), dtype=np.bool_)
         self._codes: Bytes | None = None
         self._n_copies, self._more = 1, np.empty((0, 0), dtype=np.uint8)
@@ -74,10 +75,13 @@ class RawPiece:
         """Return the values of rows, counted among those that are kept."""
         return self._numbers[np.flatnonzero(self._kept)[rows]].astype(dtype, copy=False)
 
-    def encode(self, bins: Bins, dtype: np.dtype[Any], n_threads: int) -> None:
+    def encode(self, bins: Bins, dtype: np.dtype[Any]) -> None:
         """Make codes of the numbers of the rows that are kept."""
         if self.piece is None:
-            self._codes = bins.encode(self._numbers.take(self._kept, dtype), n_threads)
+            values = self._numbers
+            if values.dtype != dtype or not self._kept.all():
+                values = Columns.of(values).take(self._kept, dtype)
+            self._codes = bins.encode(values, self._n_threads)
 
     def extend(self, n_copies: int, columns: Bytes) -> None:
         """Repeat the codes, copy after copy, and add those of more features, of all copies."""
@@ -106,7 +110,7 @@ class RawPiece:
         """Return which pairs of members of each group are on in a row here."""
         return meetings(self.codes(), groups, on, first_rows=first_rows)
 
-    def lay_out(self, layout: CodeLayout, n_threads: int, share: tuple[Target, int]) -> None:
+    def lay_out(self, layout: CodeLayout, share: tuple[Target, int]) -> None:
         """Lay out the codes for chains, with a target and the number of the first row.
 
         The values are forgotten.
@@ -114,27 +118,27 @@ class RawPiece:
         if self.piece is not None:
             return
         (target, first_row), codes = share, self.codes()
-        rows = layout.rows(codes, n_threads)
+        rows = layout.rows(codes, self._n_threads)
         data = TrainingSet.laid_out(codes, rows, layout, target, n_copies=self._n_copies)
         self.piece = Piece(data, first_row)
         self._table = self._codes = None
-        self._numbers, self._more = Columns(0, [], np.float64), np.empty((0, 0), dtype=np.uint8)
+        self._numbers, self._more = np.empty((0, 0)), np.empty((0, 0), dtype=np.uint8)
 
-    def _read(self, columns: list[int], first_row: int) -> Columns:
+    def _read(self, columns: list[int], first_row: int) -> NDArray[Any] | Columns:
         """Return columns as numbers."""
         table = self._table
         if not isinstance(table, np.ndarray):
             series = list(table.iter_columns())
             numeric = [series[index] for index in columns]
-            values = read_number_columns(table, numeric, 1, first_row)
+            values = read_number_columns(table, numeric, self._n_threads, first_row)
             if isinstance(values, Columns):  # it has been checked
                 return values
             table = values
-        else:
+        elif len(columns) < table.shape[1]:
             table = table[:, columns]
         values = as_readable(table)
-        reject_infinity(values, self._names(columns).__getitem__, 1, first_row)
-        return Columns.of(values)
+        reject_infinity(values, self._names(columns).__getitem__, self._n_threads, first_row)
+        return values
 
     def _names(self, columns: list[int]) -> list[str]:
         """Return what messages call columns."""

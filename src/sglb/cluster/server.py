@@ -240,7 +240,7 @@ class Server:
 
     def read(self, tables: Mapping[int, Any]) -> None:
         """Hold more pieces, as arrays or frames."""
-        self._raw |= {number: RawPiece(table) for number, table in tables.items()}
+        self._raw |= {number: RawPiece(table, self.n_threads) for number, table in tables.items()}
 
     def ask_pieces(
         self,

@@ -142,7 +142,7 @@ class ClusterNumbers(HeldNumbers):
 
     def encode(self, bins: Bins, n_threads: int) -> "ClusterCodes":
         """Let the servers make codes of all rows."""
-        self.pieces.ask("encode", bins, self.dtype, n_threads, changes=True)
+        self.pieces.ask("encode", bins, self.dtype, changes=True)
         return ClusterCodes(self.pieces, self._n_columns, self._n_rows)
 
 
@@ -203,7 +203,7 @@ class ClusterCodes(HeldCodes):
             ),
             is_level=is_level,
         )
-        pieces.ask("lay_out", layout, n_threads, shares=shares, changes=True)
+        pieces.ask("lay_out", layout, shares=shares, changes=True)
         return DealtRows(
             pieces.comm,
             pieces.numbers,

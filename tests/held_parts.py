@@ -1,6 +1,5 @@
 """A table dealt to parts that know their own rows only: what a cluster is, in one process."""
 
-import narwhals as nw
 import numpy as np
 import pandas as pd
 
@@ -25,8 +24,7 @@ class PartsTable(HeldTable):
         return self.frame.iloc[:0]
 
     def held_labels(self, column):
-        series = self.frame.iloc[:, column]
-        return read_label_column(nw.from_native(series, series_only=True))
+        return read_label_column(self.frame.iloc[:, column])
 
     def held_numbers(self, columns):
         values = self.frame.iloc[:, columns].to_numpy(np.float64)

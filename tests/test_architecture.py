@@ -37,7 +37,8 @@ FLOORS = [
     {"trace", "leaves"},
     {"losses", "samplers", "structure"},
     {"schedules"},
-    {"totals"},
+    {"parquet"},
+    {"pages", "totals"},
     {"training_set"},
     {"code_layout"},
     {"bins", "bundles", "categories", "conformal", "likelihood", "scaling", "transition"},
@@ -70,7 +71,7 @@ OPTIONAL = {
     "IPython", "arviz", "catboost", "dask", "distributed", "lightgbm", "matplotlib", "mlflow",
     "optuna", "pandas", "polars", "pyarrow", "rich", "typer", "xgboost",
 }  # fmt: skip
-NEED_OPTIONAL = {"cli", "dask", "experiments", "tables"}
+NEED_OPTIONAL = {"cli", "dask", "experiments", "parquet", "tables"}
 # Rooms that import them inside a function, when they are asked for what needs them.
 ASK_LATE = {
     ("callbacks", "IPython"),

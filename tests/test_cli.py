@@ -16,7 +16,7 @@ TRAIN = ["train", "train.csv", "-t", "label", "-m", "m.sglb", "--drop", "number"
     ("words", "message"),
     [
         (["train", "no.csv", "-t", "y", "-m", "m.sglb"], "no.csv: no such file"),
-        (["train", ".", "-t", "y", "-m", "m.sglb"], "cannot tell the format"),
+        (["train", ".", "-t", "y", "-m", "m.sglb"], "is a folder, not a table"),
         (["train", "train.txt", "-t", "y", "-m", "m.sglb"], "must end in .csv or"),
         (["train", "train.csv", "-t", "y", "-m", "m.sglb"], "no target column 'y'; the table has"),
         ([*TRAIN, "--drop", "z"], "no column 'z' to drop"),

@@ -129,7 +129,7 @@ def test_a_held_table_is_checked_as_a_frame_is():
         fitted(SGLBRegressor, as_parts(text), y, categorical_features=None)
     with pytest.raises(ValueError, match="no rows"):
         fitted(SGLBRegressor, as_parts(frame[:0], 1), y[:0])
-    with pytest.raises(ValueError, match="held elsewhere"):
+    with pytest.raises(ValueError, match="some rows at a time"):
         model.predict(as_parts(frame))
     wrong = type("Wrong", (PartsTable,), {"empty": frame})
     with pytest.raises(TypeError, match="without rows"):

@@ -1,5 +1,7 @@
 """Rows dealt to several servers give the model of one shard that holds them all, byte for byte."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -95,6 +97,17 @@ def test_shards_give_the_same_model(n_shards, rule, weighted, loss):
     result, rows = problem.run(n_shards, LANGEVIN, RULES[rule], NEWTON)
     assert_same(result, expected)
     assert np.array_equal(rows.raw, expected.replay(problem.data.code_columns)[0])
+
+
+@pytest.mark.parametrize("n_shards", [1, 3])
+@pytest.mark.parametrize("rule", RULES)
+def test_shards_without_codes_by_row_gather_them(n_shards, rule):
+    problem = Problem(n_copies=2)
+    expected = problem.alone(LANGEVIN, RULES[rule], NEWTON)
+    stride = problem.data.code_rows.shape[1]
+    problem.data = replace(problem.data, code_rows=np.empty((0, stride), dtype=np.uint8))
+    assert_same(problem.alone(LANGEVIN, RULES[rule], NEWTON), expected)
+    assert_same(problem.run(n_shards, LANGEVIN, RULES[rule], NEWTON)[0], expected)
 
 
 @pytest.mark.parametrize("n_shards", [2, 3, 7])

@@ -42,13 +42,18 @@ inline void check_columns(const In<int32_t, 1>& n_codes, const In<uint8_t, 1>& k
 }
 
 inline Codes codes_of(const In<uint8_t, 2>& code_rows, const In<int32_t, 1>& n_codes,
-                      const In<uint8_t, 1>& kinds) {
+                      const In<uint8_t, 1>& kinds, int64_t n_rows) {
     require(code_rows.shape(1) % 8 == 0 && n_codes.shape(0) <= code_rows.shape(1) &&
                 n_codes.shape(0) + 7 >= code_rows.shape(1),
             "code_rows must be (N, F padded to 8)");
     check_columns(n_codes, kinds);
-    return {code_rows.data(), length(code_rows, 1), length(n_codes, 0),
-            n_codes.data(),   kinds.data(),         nullptr};
+    return {code_rows.shape(0) ? code_rows.data() : nullptr,
+            length(code_rows, 1),
+            length(n_codes, 0),
+            n_codes.data(),
+            kinds.data(),
+            nullptr,
+            n_rows};
 }
 
 // The number of the first row, rows of a copy in all shards, copies.
@@ -71,11 +76,14 @@ struct ShardObject {
           n_codes(counts),
           kinds(forms),
           weights(multiplicity),
-          codes(codes_of(code_rows, n_codes, kinds)),
+          codes(codes_of(code_rows, n_codes, kinds, n_rows())),
           n_threads(threads) {
-        require(columns.shape(0) >= n_codes.shape(0) && columns.shape(1) == rows.shape(0),
+        require(columns.shape(0) >= n_codes.shape(0) &&
+                    (columns.shape(1) == rows.shape(0) || !rows.shape(0)),
                 "code_columns must be (F, N), F at least the number of columns searched");
-        require(!weights.values || weights.values->shape(0) == rows.shape(0),
+        require(rows.shape(0) || !columns.shape(1) || columns.shape(0) == n_codes.shape(0),
+                "code_rows must be (N, F padded to 8) where columns are bundled");
+        require(!weights.values || weights.values->shape(0) == columns.shape(1),
                 "weight must be (N,)");
         // With fewer columns to search than features some are bundles, which have no codes by
         // feature.
@@ -87,7 +95,7 @@ struct ShardObject {
                 "the rows of a shard must be rows of the table");
     }
 
-    int64_t n_rows() const { return length(code_rows, 0); }
+    int64_t n_rows() const { return length(code_columns, 1); }
     int64_t n_features() const { return length(code_columns, 0); }
 };
 

@@ -158,7 +158,8 @@ void py_join(SampleObject& object, const std::vector<In<uint8_t, 2>>& codes,
                    width,
                    object.columns->n_codes.data(),
                    object.columns->kinds.data(),
-                   nullptr};
+                   nullptr,
+                   0};
     input.slopes.numbers = {0, n_in_all, n_in_all, n_copies};
     input.seed = draws.seed;
     input.step = draws.step;

@@ -16,8 +16,8 @@ inline constexpr int64_t panel_groups = 8;
 
 class CodePanels {
   public:
-    // The codes of all rows as they are; those of sampled rows are copied, panel by panel, because
-    // they are read several times a tree.
+    // The codes of all rows as they are, or turned if they are by feature only; those of sampled
+    // rows are copied, panel by panel, because they are read several times a tree.
     CodePanels(const SearchInput& input, Workspace& workspace, int n_threads);
 
     // Codes of a group of features.
@@ -39,6 +39,8 @@ class CodePanels {
         return codes_ + feature / panel_features * panel_size_ + feature % panel_features;
     }
     void copy(const SearchInput& input, Workspace& workspace, int n_threads);
+    void copy_rows(const SearchInput& input, uint8_t* to, int64_t begin, int64_t end) const;
+    void gather_columns(const SearchInput& input, uint8_t* to, int64_t begin, int64_t end) const;
 
     const uint8_t* codes_;
     const uint8_t* columns_;  // or null

@@ -7,6 +7,18 @@
 #include "outputs.h"
 
 namespace sglb {
+namespace {
+
+// The codes of a row side by side.
+void copy_codes(const Codes& codes, int64_t row, uint8_t* to) {
+    if (codes.rows) {
+        std::memcpy(to, codes.rows + row * codes.stride, static_cast<size_t>(codes.n_features));
+        return;
+    }
+    for (int64_t f = 0; f < codes.n_features; ++f) to[f] = codes.columns[f * codes.n_rows + row];
+}
+
+}  // namespace
 
 void Sample::finish(int n_threads) {
     if (needs_pilot()) {
@@ -111,8 +123,7 @@ void Sample::write(uint8_t* codes, int64_t* words) const {
     const int64_t n = n_rows(), width = n_columns();
     for (int64_t i = 0; i < n; ++i) {
         const int64_t row = all_rows() ? i : draw_.rows[i];
-        std::memcpy(codes + i * width, in_.codes.rows + row * in_.codes.stride,
-                    static_cast<size_t>(width));
+        copy_codes(in_.codes, row, codes + i * width);
         const int64_t word = draw_.dense ? row : i;
         for (int64_t k = 0; k < n_words_; ++k) words[k * n + i] = words_[k * rows_.n + word];
     }
@@ -142,6 +153,7 @@ void Sample::join(const SampleInput& input, const Packing& packing,
     }
     in_.codes.rows = codes_.data();
     in_.codes.columns = nullptr;
+    in_.codes.n_rows = n;
 }
 
 SearchInput Sample::search_input(SearchRule rule) const {

@@ -18,14 +18,15 @@ namespace sglb {
 enum Kind : uint8_t { numbers = 0, numbers_or_missing = 1, levels = 2, bundle = 3 };
 inline bool one_code_left(uint8_t kind) { return kind == levels || kind == bundle; }
 
-// Codes of all rows, one row's side by side; where they are at hand, also one feature's.
+// Codes of all rows: one row's side by side, or one feature's, or both.
 struct Codes {
-    const uint8_t* rows;  // [n_rows * stride]
+    const uint8_t* rows;  // [n_rows * stride], or null
     int64_t stride;
     int64_t n_features;
     const int32_t* n_codes;  // [n_features], codes 0 .. n_codes - 1 occur
     const uint8_t* kinds;    // [n_features], see Kind
     const uint8_t* columns;  // [n_features * n_rows], the same by feature, or null
+    int64_t n_rows;
 };
 
 // How to search.

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from sglb.estimators import load as load
     from sglb.estimators import sklearn_expected_failed_checks as sklearn_expected_failed_checks
     from sglb.losses import check_loss as check_loss
+    from sglb.parquet import ParquetTable as ParquetTable
     from sglb.peers import posterior_of as posterior_of
     from sglb.samplers import Langevin as Langevin
     from sglb.samplers import Plain as Plain
@@ -55,6 +56,7 @@ _HOMES = {
     "Langevin": "samplers",
     "ModelFormatError": "errors",
     "NonFiniteGradient": "errors",
+    "ParquetTable": "parquet",
     "Plain": "samplers",
     "Progress": "callbacks",
     "SGLBClassifier": "estimators",

@@ -293,8 +293,9 @@ class Weights:
 
 class Shard:
     """Rows of a chain: code_columns (F, N), code_rows (N, C padded to 8), n_codes and kinds (C,) of
-    the C columns that are searched. numbers: that of the first row in the whole table, rows of a
-    copy of the table, copies.
+    the C columns that are searched. Without bundles code_rows may have no rows: the codes of a
+    sample are then gathered from the columns. numbers: that of the first row in the whole table,
+    rows of a copy of the table, copies.
 
     Holds on to the arrays, which must not change any more, and has scratch memory.
     """

@@ -56,6 +56,14 @@ class CheckpointError(OSError):
         return f"checkpoint {self.path}: {self.reason}"
 
 
+class PageError(OSError):
+    """Codes that cannot be kept on disk, or are not there as they were written."""
+
+
+class ChangedTable(ValueError):  # noqa: N818
+    """A table whose files have changed while they were read."""
+
+
 # What went wrong is the name; a suffix "Error" would add nothing.
 class NonFiniteGradient(ValueError):  # noqa: N818
     """A gradient that is not finite at `row`, `output` and, once the loop knows it, `step`."""

@@ -69,7 +69,11 @@ def assign_folds(rows: TrainingSet, seed: int) -> NDArray[np.intp]:
         return _drawn_folds(np.zeros(int(query.max(initial=-1)) + 1), seed)[query]
     y = rows.target.values[:n_rows]
     _, first, cell, count = np.unique(
-        rows.code_rows[:n_rows], axis=0, return_index=True, return_inverse=True, return_counts=True
+        rows.turned_rows[:n_rows],
+        axis=0,
+        return_index=True,
+        return_inverse=True,
+        return_counts=True,
     )
     cell = cell.reshape(-1)
     differs = np.bincount(cell, weights=y != y[first][cell]) > 0

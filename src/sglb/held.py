@@ -9,6 +9,7 @@ row of each categorical column.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -72,6 +73,13 @@ class HeldNumbers(ABC):
     def take(self, kept: NDArray[np.bool_]) -> "HeldNumbers":
         """Return the rows of a mask."""
 
+    def blocks(self) -> Iterator[tuple[slice, NDArray[Any]]]:
+        """Yield all rows, some at a time: their numbers and values. Predictions need it."""
+        raise ValueError(
+            f"{type(self).__name__} does not give its rows here: pass an array or a dataframe, some"
+            " rows at a time"
+        )
+
     @abstractmethod
     def encode(self, bins: "Bins", n_threads: int) -> "HeldCodes":
         """Return the codes of all rows by the thresholds of `bins`, one feature a column."""
@@ -91,7 +99,7 @@ class HeldCodes(ABC):
 
     @abstractmethod
     def gather(self) -> Bytes:
-        """Return all codes here: an array, or a map of memory onto files."""
+        """Return all codes here: an array, or a map of memory onto files that cannot be written."""
 
     @abstractmethod
     def extended(self, n_copies: int, columns: Bytes) -> "HeldCodes":

@@ -29,6 +29,9 @@ from sglb.weights import RowSelection
 
 Floats = NDArray[np.float64]
 
+# Rows whose residuals are in memory at a time.
+BLOCK_ROWS = 1 << 20
+
 
 class Shard:
     """Some rows, their slopes and their state (d, n_outputs, n_rows).
@@ -191,11 +194,13 @@ class Shard:
         if traces:
             columns = self.data.code_columns
             raw = mean_raw([trace.replay(columns, self._n_threads) for trace in traces])
-        squares = sums.ExactSum()
-        target = self.data.target
-        residual = target.values - self.loss.link(user_shape(raw))
-        with np.errstate(over="ignore"):
-            squares.add(np.square(residual), target.kernel_weight)
+        squares, target = sums.ExactSum(), self.data.target
+        for begin in range(0, len(target), BLOCK_ROWS):
+            rows = slice(begin, begin + BLOCK_ROWS)
+            part = target.take(rows)
+            residual = part.values - self.loss.link(user_shape(raw[:, rows]))
+            with np.errstate(over="ignore"):
+                squares.add(np.square(residual), part.kernel_weight)
         return squares
 
     def losses(

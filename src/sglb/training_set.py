@@ -1,10 +1,12 @@
 """What a chain learns from: codes, targets and weights, fixed before its first step.
 
 Codes are held twice. Histograms read one row's codes together (`code_rows`, padded to a multiple
-of eight), leaves and prediction read one feature's codes together (`code_columns`).
+of eight), leaves and prediction read one feature's codes together (`code_columns`). Where memory is
+short the codes by row may be left out: those of a sample are gathered, which takes longer.
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +25,7 @@ class TrainingSet:
     """
 
     code_columns: NDArray[np.uint8]  # (n_features, n_rows)
-    code_rows: NDArray[np.uint8]  # (n_rows, stride), columns of the search
+    code_rows: NDArray[np.uint8]  # (n_rows, stride), columns of the search, or (0, stride)
     n_codes: NDArray[np.int32]  # of these columns
     kinds: NDArray[np.uint8]  # how their codes may be split: see SplitKind
     target: Target  # of n_rows rows
@@ -89,9 +91,16 @@ class TrainingSet:
         return replace(
             self,
             code_columns=np.ascontiguousarray(self.code_columns[:, rows]),
-            code_rows=np.ascontiguousarray(self.code_rows[rows]),
+            code_rows=np.ascontiguousarray(self.code_rows[rows if len(self.code_rows) else []]),
             target=self.target.take(rows),
         )
+
+    @cached_property
+    def turned_rows(self) -> NDArray[np.uint8]:
+        """The codes by row, turned now if they are left out."""
+        if len(self.code_rows) or self.bundles is not None:
+            return self.code_rows
+        return CodeLayout(self.n_codes, self.kinds).rows(self.code_columns)
 
     @property
     def n_rows(self) -> int:

@@ -148,17 +148,19 @@ class Encoding:
 
         Numbers are values already: the whole table is one block.
         """
+        numbers = features.values
         if self.is_numeric:
-            yield slice(0, len(features)), features.matrix()
+            if isinstance(numbers, HeldNumbers):
+                yield from numbers.blocks()
+            else:
+                yield slice(0, len(features)), features.matrix()
             return
         n_rows = max(1, BLOCK_VALUES // max(1, self.n_features))
         pairs = list(zip(self.vocabularies, features.labels, strict=True))
         lookups = [(vocabulary.lookup(column), column.index) for vocabulary, column in pairs]
-        numbers = features.matrix()
-        for begin in range(0, max(1, len(features)), n_rows):  # an empty table is one empty block
-            rows = slice(begin, min(len(features), begin + n_rows))
+        for rows, values in _row_blocks(features, n_rows):
             levels = np.array([lookup[index[rows]] for lookup, index in lookups])
-            yield rows, self._encode(numbers[rows], levels, n_threads)
+            yield rows, self._encode(values, levels, n_threads)
 
     def find_levels(self, features: Features) -> Levels:
         """Return the level numbers of all rows, (n_categorical, n_rows); -1 if not known."""
@@ -230,6 +232,17 @@ class Encoding:
             return np.array([values])
 
         return encode
+
+
+def _row_blocks(features: Features, n_rows: int) -> Iterator[tuple[slice, NDArray[Any]]]:
+    """Yield the numbers of a table, about `n_rows` rows at a time; no rows are one empty block."""
+    if isinstance(features.values, HeldNumbers):
+        yield from features.values.blocks()
+        return
+    values = features.matrix()
+    for begin in range(0, max(1, len(features)), n_rows):
+        rows = slice(begin, min(len(features), begin + n_rows))
+        yield rows, values[rows]
 
 
 class _RowTable:

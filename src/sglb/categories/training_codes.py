@@ -33,6 +33,8 @@ def training_codes(
     columns = encoding.codes(features, bins, n_threads)
     if not encoding.tables:
         return columns
+    if not columns.flags.writeable:  # a map of codes on disk
+        columns = columns.copy()
     levels = encoding.find_levels(features)
     values = statistic_targets(target)
     targets = _core.LevelTargets(values, target.kernel_weight)

@@ -9,7 +9,7 @@ import typer
 from sglb.cli import paper
 from sglb.cli.help import GroupedCommand
 from sglb.cli.one_line import OneLineErrors
-from sglb.cli.options import MODEL, RUN, TABLE, stated_options, with_options
+from sglb.cli.options import HELD, MODEL, RUN, TABLE, stated_options, with_options
 
 if TYPE_CHECKING:
     from sglb.tables import Dialect
@@ -134,7 +134,7 @@ def start(
 
 
 @app.command(cls=GroupedCommand)
-@with_options(MODEL, RUN, TABLE)
+@with_options(MODEL, RUN, HELD, TABLE)
 def train(
     table: TablePath,
     target: Target,
@@ -156,7 +156,8 @@ def train(
 
     Rows are counted from 0 in all messages, without the row of names.
     """
-    from sglb.cli.train import RunOptions, TrainOptions
+    from sglb.cli.rows import TrainOptions
+    from sglb.cli.train import RunOptions
     from sglb.cli.train import train as train_model
 
     options = TrainOptions(
@@ -171,6 +172,7 @@ def train(
         tuple(eval_metric or ()),
         dates or bool(arguments["date_format"]),
         _dialect(arguments),
+        **stated_options(arguments, HELD),
     )
     parameters = stated_options(arguments, MODEL)
     parameters |= {"random_state": seed, "n_jobs": jobs, "verbose": int(not quiet)}

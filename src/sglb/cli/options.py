@@ -234,6 +234,25 @@ RUN: Group = {
     ),
 }
 
+LARGE = "Tables larger than memory"
+
+HELD: Group = {
+    "out_of_core": _option(
+        bool,
+        LARGE,
+        "TABLE and --valid are Parquet files or folders of them, which are never in memory as a"
+        " whole; the model is the same.",
+        "--out-of-core",
+    ),
+    "page_folder": _option(
+        Path,
+        LARGE,
+        "Folder on a disk for the codes, a byte for each value of the table; by default that of"
+        " temporary files.",
+        metavar="FOLDER",
+    ),
+}
+
 READING = "Reading text files (detected by default)"
 
 TABLE: Group = {

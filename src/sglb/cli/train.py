@@ -3,76 +3,25 @@
 import inspect
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
-from sklearn.model_selection import train_test_split
 
 from sglb import Checkpoint, SGLBClassifier, SGLBRegressor, TimeLimit
-from sglb.cli.reports import console, print_notes
-from sglb.cli.roles import (
-    check_numbers,
-    column_notes,
-    reject_dates,
-    roles_of,
-    roles_table,
-    why_text,
-)
+from sglb.cli.out_of_core import TableOnDisk
+from sglb.cli.reports import console
+from sglb.cli.rows import TableInMemory, TrainingRows, TrainingSource, TrainOptions
 from sglb.cli.wording import flag, naming_options
 from sglb.losses import LOSSES
-from sglb.tables import (
-    STANDARD,
-    ArrowTable,
-    Dialect,
-    TableError,
-    TableFile,
-    add_parts,
-    check_output,
-    column_values,
-    select,
-    sources_of,
-    split_dates,
-    text_columns,
-    weight_values,
-)
+from sglb.tables import STANDARD, TableError, check_output
 
 # More different whole numbers than this are a quantity, not classes.
 MOST_CLASSES = 20
 # Of more different labels than that, up to this share of text are errors in a column of numbers.
 MOST_ERRORS = 0.1
-
-
-@dataclass(frozen=True)
-class TrainOptions:
-    """What to train on: the table's file and the role of each column."""
-
-    table: Path
-    target: str
-    weight: str | None = None
-    drop: tuple[str, ...] = ()
-    categorical: tuple[str, ...] = ()
-    task: str = "auto"
-    valid: Path | None = None
-    valid_fraction: float | None = None
-    eval_metric: tuple[str, ...] = ()
-    dates: bool = False
-    dialect: Dialect = field(default_factory=Dialect)
-
-    def check(self, parameters: dict[str, Any]) -> None:
-        """Reject options that contradict each other, before any work."""
-        if self.valid is not None and self.valid_fraction is not None:
-            raise ValueError("--valid and --valid-fraction exclude each other")
-        if self.table == self.valid == STANDARD:
-            raise ValueError("the table and --valid cannot both be standard input")
-        no_evaluation = self.valid is None and self.valid_fraction is None
-        if "early_stopping_rounds" in parameters and no_evaluation:
-            raise ValueError("--early-stopping-rounds needs --valid or --valid-fraction")
-        if self.eval_metric and no_evaluation:
-            raise ValueError("--eval-metric needs --valid or --valid-fraction")
 
 
 @dataclass(frozen=True)
@@ -102,66 +51,6 @@ class RunOptions:
             "resume_from": resume_from,
             "init_model": self.init_model,
         }
-
-
-@dataclass(frozen=True)
-class TrainingTable:
-    """Features, label and weight of rows."""
-
-    X: ArrowTable
-    y: NDArray[Any]
-    weight: NDArray[np.float64] | None
-
-    def take(self, rows: NDArray[np.intp]) -> "TrainingTable":
-        """Return the selected rows."""
-        weight = None if self.weight is None else self.weight[rows]
-        return TrainingTable(self.X.take(rows), self.y[rows], weight)
-
-
-def read_training(
-    file: TableFile, options: TrainOptions
-) -> tuple[TrainingTable, ArrowTable, dict[str, list[str]]]:
-    """Read the training rows; return them, the whole table and the parts of its dates."""
-    table = file.read_names(options.categorical, dates=options.dates)
-    y, weight = _read_target(file, table, options)
-    for name in options.drop:
-        if name not in table.column_names:
-            raise TableError(f"no column {name!r} to drop")
-    not_features = {options.target, options.weight, *options.drop}
-    features = table.select([name for name in table.column_names if name not in not_features])
-    parts: dict[str, list[str]] = {}
-    if options.dates:
-        features, parts = split_dates(features)
-    reject_dates(features)
-    for name in options.categorical:
-        if name not in features.column_names:
-            raise TableError(f"no feature column {name!r} to treat as categorical")
-    if not features.num_columns:
-        raise TableError(f"{file.name}: no feature columns are left")
-    return TrainingTable(features, y, weight), table, parts
-
-
-def read_alike(file: TableFile, options: TrainOptions, like: ArrowTable) -> TrainingTable:
-    """Read other rows with the columns, text and parts of dates of `like`."""
-    names = like.column_names
-    table = file.read(text_columns(like), dates=bool(sources_of(names, file.header)))
-    y, weight = _read_target(file, table, options)
-    features = select(add_parts(table, names), names, file.advice)
-    check_numbers(
-        file, features, [name for name in names if name not in _categorical(options, like)]
-    )
-    return TrainingTable(features, y, weight)
-
-
-def _read_target(
-    file: TableFile, table: ArrowTable, options: TrainOptions
-) -> tuple[NDArray[Any], NDArray[np.float64] | None]:
-    """Return target and weight of a table."""
-    y = column_values(table, options.target, "target", file.advice)
-    weight = None if options.weight is None else weight_values(table, options.weight)
-    if not y.size:
-        raise TableError(f"{file.name}: has no rows")
-    return y, weight
 
 
 def guess_task(y: NDArray[Any], loss: str | None = None) -> tuple[str, str]:
@@ -206,28 +95,6 @@ def _reject_mixed_target(y: NDArray[Any]) -> None:
         )
 
 
-def split(
-    rows: TrainingTable, fraction: float, task: str, seed: int
-) -> tuple[TrainingTable, TrainingTable]:
-    """Split off a share of the rows for evaluation, the same of each class."""
-    if not 0.0 < fraction < 1.0:
-        raise ValueError(f"--valid-fraction must lie between 0 and 1, got {fraction}")
-    kept, held_out = train_test_split(
-        np.arange(rows.y.size),
-        test_size=fraction,
-        random_state=seed,
-        stratify=rows.y if task == "classification" else None,
-    )
-    return rows.take(np.sort(kept)), rows.take(np.sort(held_out))
-
-
-def _categorical(options: TrainOptions, X: ArrowTable) -> list[str]:
-    """Return the categorical columns: text, dictionaries and those that the options name."""
-    categorical = {*options.categorical, *text_columns(X)}
-    categorical |= {field.name for field in X.schema if pa.types.is_dictionary(field.type)}
-    return [name for name in X.column_names if name in categorical]
-
-
 def make_model(task: str, parameters: dict[str, Any]) -> Any:
     """Return the estimator of a task; reject parameters that it does not have."""
     estimator = SGLBClassifier if task == "classification" else SGLBRegressor
@@ -235,27 +102,6 @@ def make_model(task: str, parameters: dict[str, Any]) -> Any:
         if name not in inspect.signature(estimator).parameters:
             raise ValueError(f"{flag(name)} has no effect in a {task} task; see --task")
     return estimator(**parameters)
-
-
-def show_columns(
-    file: TableFile,
-    table: ArrowTable,
-    options: TrainOptions,
-    parts: dict[str, list[str]],
-    quiet: bool,
-) -> None:
-    """Print how each column is used, and notes on columns that look odd."""
-    roles = roles_of(
-        table,
-        target=options.target,
-        weight=options.weight,
-        drop=options.drop,
-        categorical=options.categorical,
-        dates=parts,
-    )
-    if not quiet:
-        console(wrap=True).print(roles_table(roles))
-    print_notes(file, column_notes(file, table, roles))
 
 
 def train(
@@ -273,37 +119,25 @@ def train(
     options.check(parameters)
     run.check()
     out = console()
-    file = TableFile(options.table, options.dialect)
-    rows, table, parts = read_training(file, options)
-    loss = parameters.get("loss")
-    task, reason = (
-        guess_task(rows.y, loss) if options.task == "auto" else (options.task, "as asked")
-    )
-    unusual = f" ({file.unusual_format})" if file.unusual_format else ""
-    n_rows, n_features = rows.y.size, rows.X.num_columns
-    features = "feature" if n_features == 1 else "features"
-    out.print(f"{file.name}: {n_rows:,} rows, {n_features:,} {features}{unusual}")
-    show_columns(file, table, options, parts, quiet=not verbose)
+    source: TrainingSource = TableOnDisk(options) if options.out_of_core else TableInMemory(options)
+    y, loss = source.rows.y, parameters.get("loss")
+    task, reason = guess_task(y, loss) if options.task == "auto" else (options.task, "as asked")
+    out.print(source.title)
+    source.show_columns(quiet=not verbose)
     out.print(f"task: {task} ({reason})")
-    if task == "regression" and rows.y.dtype.kind == "U":
-        why = why_text(table.column(options.target), file.dialect.decimal)
+    if task == "regression" and y.dtype.kind == "U":
+        why = source.why_text()
         words = f": it {why}" if why else ""
         raise ValueError(
             f"regression needs numbers, target column {options.target!r} holds text{words}"
         )
-    held_out = None
-    if options.valid is not None:
-        valid_file = TableFile(options.valid, options.dialect)
-        held_out = read_alike(valid_file, options, rows.X)
-        print_notes(valid_file)
-    elif options.valid_fraction is not None:
-        rows, held_out = split(rows, options.valid_fraction, task, parameters["random_state"])
+    held_out = source.evaluation(task, parameters["random_state"])
     if options.categorical:
-        parameters = parameters | {"categorical_features": _categorical(options, rows.X)}
+        parameters = parameters | {"categorical_features": source.categorical()}
     started = time.perf_counter()
     with naming_options():
         model = make_model(task, parameters)
-        fit(model, rows, held_out, options.eval_metric, run.arguments())
+        fit(model, source.rows, held_out, options.eval_metric, run.arguments())
     seconds = time.perf_counter() - started
     model.save(destination)
     chains = f" in {len(model.traces_):,} chains" if len(model.traces_) > 1 else ""
@@ -321,8 +155,8 @@ def train(
 
 def fit(
     model: Any,
-    rows: TrainingTable,
-    held_out: TrainingTable | None,
+    rows: TrainingRows,
+    held_out: TrainingRows | None,
     metrics: Sequence[str],
     run: dict[str, Any],
 ) -> Any:

@@ -14,6 +14,7 @@ from sglb import archive
 from sglb.diagnostics import LEAST_DRAWS, rhat
 from sglb.errors import warn
 from sglb.frame import Features, read_features
+from sglb.held import HeldNumbers
 from sglb.losses import UserLoss
 from sglb.losses.links import IDENTITY, Link
 from sglb.losses.shapes import user_shape
@@ -144,8 +145,9 @@ class FittedChain(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no
         """
         threads = n_threads(self.n_jobs)
         features, encoding = self._read(X, threads), self._model.recipe.encoding
-        if encoding.is_numeric:  # a block or more would take a seventh of a row's prediction
-            return kernel(features.matrix(), threads)
+        values = features.values
+        if encoding.is_numeric and not isinstance(values, HeldNumbers):
+            return kernel(features.matrix(), threads)  # blocks take a seventh of a row's prediction
         blocks = encoding.blocks(features, threads)
         parts = [kernel(values, threads) for _, values in blocks]
         return tuple(np.concatenate(arrays) for arrays in zip(*parts, strict=True))

@@ -7,7 +7,7 @@ else is rejected with a message that names the first offending column or row. Na
 value.
 """
 
-from sglb.frame.dataframes import as_frame, read_label_column, read_number_columns
+from sglb.frame.dataframes import as_frame, read_label_column, read_matrix, read_number_columns
 from sglb.frame.features import Features
 from sglb.frame.groups import read_groups, read_query_weight
 from sglb.frame.reading import read_features
@@ -26,6 +26,7 @@ __all__ = [
     "read_groups",
     "read_label_column",
     "read_labels",
+    "read_matrix",
     "read_number_columns",
     "read_numbers",
     "read_query_weight",

@@ -66,7 +66,7 @@ def read_frame(
         **shape_checks(reset),
     )
     values = read_number_columns(frame, numeric, n_threads)
-    labels = {index: read_label_column(columns[index]) for index in np.flatnonzero(mask).tolist()}
+    labels = {index: _read_labels(columns[index]) for index in np.flatnonzero(mask).tolist()}
     if reset:
         warn_of_numbers(labels_by_type(frame, labels, categorical))
     return Features(values, tuple(labels.values()), mask)
@@ -143,7 +143,30 @@ def _is_text(series: Any) -> bool:
     )
 
 
-def read_label_column(series: Any) -> LabelColumn:
+def read_label_column(native: Any) -> LabelColumn:
+    """Label a column of a frame of any library."""
+    import narwhals as nw
+
+    return _read_labels(nw.from_native(native, series_only=True))
+
+
+def read_matrix(native: Any, first_row: int, n_threads: int) -> Array:
+    """Return a frame of numbers as a matrix that kernels read, without infinity.
+
+    It has rows of a larger table, from `first_row` on; these may be read piece by piece, in types
+    that differ.
+    """
+    frame = as_frame(native)
+    columns = [_read_column(series) for series in frame.iter_columns()]
+    dtype = np.result_type(*columns) if columns else np.dtype(np.float64)
+    matrix = np.empty((len(frame), len(columns)), dtype=readable_dtype(dtype), order="F")
+    for column, values in enumerate(columns):
+        matrix[:, column] = values
+    reject_infinity(matrix, lambda column: repr(frame.columns[column]), n_threads, first_row)
+    return matrix
+
+
+def _read_labels(series: Any) -> LabelColumn:
     """Label a column of a narwhals frame.
 
     Nulls of a numeric column are masked, lest its integers become floats.

@@ -7,12 +7,18 @@ from numpy.typing import NDArray
 from sklearn.utils import check_array
 
 from sglb.frame.dataframes import as_frame
+from sglb.held import HeldTable
 
 
 class Table:
     """A table of any kind that `fit` reads, whose rows can be taken."""
 
     def __init__(self, X: Any) -> None:
+        if isinstance(X, HeldTable):
+            raise ValueError(
+                f"{type(X).__name__} holds its rows elsewhere, and this takes some of them: pass an"
+                " array or a dataframe"
+            )
         self._frame = as_frame(X)
         self._rows = X
         if self._frame is None and not isinstance(X, np.ndarray | list | tuple):

@@ -35,7 +35,7 @@ def reject_infinity(
 ) -> None:
     """Reject infinite values; the message names the first one's row and column, by `name_of`.
 
-    `first_row` is the number of the first row here in the table.
+    Rows are counted from `first_row` on.
     """
     if values.dtype.kind != "f":
         return

@@ -62,11 +62,14 @@ class TableSource:
             self.format = _format_of(self._bytes)
             return
         self.name = str(path)
+        if path.is_dir():
+            raise TableError(
+                f"{path}: is a folder, not a table; `sglb train --out-of-core` reads folders of"
+                " Parquet files"
+            )
         self.format = FORMATS[extension_of(path, list(FORMATS))]
         if not path.exists():
             raise TableError(f"{path}: no such file")
-        if path.is_dir():
-            raise TableError(f"{path}: is a folder, not a table")
         self._path = path
 
     def open(self) -> Any:

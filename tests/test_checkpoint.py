@@ -3,6 +3,7 @@
 import functools
 import signal
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -35,6 +36,7 @@ from sglb import (
     archive,
 )
 from sglb.checkpoints.snapshot import Snapshot
+from sglb.checkpoints.store import Store
 
 
 @pytest.mark.parametrize("name", sorted(FITS.keys() - {"searched length"}))
@@ -282,6 +284,34 @@ def test_the_clock_of_checkpoints_goes_on_after_steps_that_are_repeated(tmp_path
         assert ends
         written.append(Snapshot.from_bytes(path.read_bytes()).n_steps)
     assert 0 < written[0] < written[1]
+
+
+def test_checkpoints_take_a_fiftieth_of_the_time(tmp_path, monkeypatch):
+    clock, written, write = SimpleNamespace(now=0.0), [], Store.write
+    clock.monotonic = lambda: clock.now
+
+    class Tick(BaseCallback):
+        def step(self, info):
+            clock.now += 10.0
+
+    def slow(store, data):
+        clock.now += 1.0
+        written.append(clock.now)
+        write(store, data)
+
+    monkeypatch.setattr(sglb.checkpoints.journal, "time", clock)
+    monkeypatch.setattr(Store, "write", slow)
+    fitted("numbers", callbacks=[Tick(), Checkpoint(tmp_path / "c", seconds=1e-6)])
+    between = np.diff(written[:-1])  # the last one ends the fit
+    assert len(between) >= 3
+    assert between.min() >= 50.0
+
+
+def test_a_fit_whose_last_step_is_written_has_ended(tmp_path):
+    path = tmp_path / "c"
+    fitted("numbers", callbacks=Checkpoint(path, 1))
+    assert Snapshot.from_bytes(path.read_bytes()).is_finished
+    fitted("weights", callbacks=Checkpoint(path, 100))  # which loses nothing
 
 
 @pytest.mark.parametrize(("version", "words"), [(3, "install a newer"), (1, "an older version")])

@@ -1,18 +1,8 @@
 """The bugs: a file, a text that occurs there once, its replacement, and the tests to catch it."""
 
-from typing import NamedTuple
-
-
-class Mutant(NamedTuple):
-    file: str  # below src
-    old: str
-    new: str
-    tests: str  # files below tests, or tests in them
-
-
-def of(file: str, tests: str, *changes: tuple[str, str]) -> list[Mutant]:
-    return [Mutant(file, old, new, tests) for old, new in changes]
-
+from benchmarks.mutants.decisions import DECISIONS
+from benchmarks.mutants.mutant import of
+from benchmarks.mutants.rankings import RANKING
 
 LOSSES = of(
     "core/loss_formulas.h",
@@ -269,6 +259,14 @@ ARCHIVE = [
         ("        draft.chmod(0o666 & ~mask)\n", ""),
         ("        draft.unlink(missing_ok=True)", "        pass"),
     ),
+    *of(
+        "sglb/checkpoints/journal.py",
+        "test_checkpoint.py test_checkpoint_crashes.py test_continuing.py",
+        ("n_steps // every > n_before // every", "n_steps > n_before"),
+        ("if new.n_steps > last.n_steps or is_finished:", "if new.n_steps > last.n_steps:"),
+        ("repeated = inherited  #", "repeated = None  #"),
+        ("max(self.checkpoint.seconds, (written - started) / SHARE)", "self.checkpoint.seconds"),
+    ),
 ]
 
 POSTERIOR = [
@@ -307,43 +305,6 @@ POSTERIOR = [
     ),
 ]
 
-RANKING = [
-    *of(
-        "core/ranking_logistic.cpp",
-        "test_ranking_kernels.py test_ranking_losses.py",
-        ("gradient[l] -= sign * wrong;", "gradient[l] -= wrong;"),
-        ("sigma * sigma * hessian[l]", "sigma * hessian[l]"),
-        ("d.first[begin + l] = 0.5 * loss[l];", "d.first[begin + l] = loss[l];"),
-    ),
-    *of(
-        "core/ranking_pairs.cpp",
-        "test_ranking_kernels.py test_ranking_losses.py",
-        ("gradient[i] -= sum_in_lanes(slope, n);", "gradient[i] += sum_in_lanes(slope, n);"),
-        ("normaliser(2.0 * total)", "normaliser(total)"),
-        (
-            "pairs.normalise = normalise && pairs.raw[0] != pairs.raw[n - 1];",
-            "pairs.normalise = normalise;",
-        ),
-    ),
-    # The first two are errors of CatBoost 1.2.10: in the mean of the others' noise, and in the
-    # weight of a document that moves down in ERR.
-    *of(
-        "core/ranking_stochastic.cpp",
-        "test_ranking_kernels.py",
-        ("total += step * d.noise[i];", "total += sign * d.noise[i];"),
-        (
-            "const double effect = (gain[l] - o) *",
-            "const double moved = passed ? (place + 2.0) / (place + 1.0) : 1.0;\n"
-            "                const double effect = (gain[l] * moved - o) *",
-        ),
-        ("(total - noise) / n_others;", "total / n_others;"),
-        ("std::sqrt((n - 1.0) / n) / smoothing.sigma", "1.0 / smoothing.sigma"),
-        ("image ? -1.0 : 1.0, n_boundaries", "1.0, n_boundaries"),
-        ("&& ++n_stops == 2)", "&& ++n_stops == 1)"),
-        ("gradient[rows[i]] = unit * (mean - d.sum[i]);", "gradient[rows[i]] = unit * -d.sum[i];"),
-    ),
-]
-
 THREADS = [
     *of(
         "core/parallel.cpp",
@@ -361,5 +322,5 @@ THREADS = [
 
 MUTANTS = [
     *LOSSES, *LEAVES, *NOISE, *SAMPLERS, *CHAIN, *SEARCH, *ENCODERS, *ARCHIVE, *POSTERIOR, *RANKING,
-    *THREADS,
+    *DECISIONS, *THREADS,
 ]  # fmt: skip

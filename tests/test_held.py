@@ -12,6 +12,7 @@ from sglb import SGLBClassifier, SGLBRanker, SGLBRegressor, archive, bundles
 from sglb.bins import Bins, threshold_rows
 from sglb.bundles import Bundles, meetings
 from sglb.code_layout import CodeCounts
+from sglb.target import Target
 from small_tables import FAST
 
 
@@ -144,6 +145,14 @@ def test_thresholds_of_sampled_rows_are_those_of_the_table():
     assert (np.diff(rows) >= 0).all()
     assert np.array_equal(Bins.fit(X[rows], 4, seed=1).thresholds, expected.thresholds)
     assert np.array_equal(threshold_rows(3, 4000, 7), np.arange(3))
+
+
+def test_codes_that_are_too_large_are_named_in_any_part():
+    frame = pd.DataFrame({"a": np.arange(9.0), "b": np.arange(9.0)})
+    codes = as_parts(frame).held_numbers([0, 1]).encode(Bins.fit(frame.to_numpy(), 9), 1)
+    target, is_level = Target.of(np.zeros(9)), np.zeros(2, dtype=bool)
+    with pytest.raises(ValueError, match="feature 1 has a code above 8"):
+        codes.training_set(np.array([10, 9]), is_level, target, 1, 1)
 
 
 @given(generators, st.integers(1, 4))

@@ -1,7 +1,9 @@
 """Parquet files larger than memory give the model of the same rows in memory, bit for bit."""
 
 import errno
+import importlib
 import os
+import sys
 from itertools import pairwise
 
 import numpy as np
@@ -289,3 +291,18 @@ def test_infinity_is_named_by_column_and_row(folder, frame):
     write(folder, frame)
     with pytest.raises(ValueError, match="X contains infinity in column 'double', row 431"):
         SGLBRegressor(**FAST).fit(ParquetTable(folder, ["float", "double"]), frame["y"].to_numpy())
+
+
+def test_columns_come_in_the_order_that_is_asked_for(folder, frame):
+    names = ["many", "double", "float", "few"]
+    y = frame["y"].to_numpy()
+    held = SGLBRegressor(**FAST).fit(ParquetTable(folder)[names], y)
+    in_memory = SGLBRegressor(**FAST).fit(pq.read_table(folder).select(names), y)
+    assert model_bytes(held) == model_bytes(in_memory)
+
+
+def test_what_to_install_is_said_where_pyarrow_is_missing(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.delitem(sys.modules, "sglb.parquet")
+    with pytest.raises(ImportError, match=r"pip install \"sglb\[parquet\]\""):
+        importlib.import_module("sglb.parquet")

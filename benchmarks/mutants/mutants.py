@@ -1,6 +1,7 @@
 """The bugs: a file, a text that occurs there once, its replacement, and the tests to catch it."""
 
 from benchmarks.mutants.decisions import DECISIONS
+from benchmarks.mutants.held import HELD
 from benchmarks.mutants.mutant import of
 from benchmarks.mutants.rankings import RANKING
 
@@ -322,5 +323,5 @@ THREADS = [
 
 MUTANTS = [
     *LOSSES, *LEAVES, *NOISE, *SAMPLERS, *CHAIN, *SEARCH, *ENCODERS, *ARCHIVE, *POSTERIOR, *RANKING,
-    *DECISIONS, *THREADS,
+    *DECISIONS, *THREADS, *HELD,
 ]  # fmt: skip

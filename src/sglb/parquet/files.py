@@ -57,7 +57,7 @@ class ParquetFiles:
             with self._unchanged(number) as file:
                 for group in range(file.num_row_groups):  # of several at a time Arrow keeps all
                     for batch in file.iter_batches(size, row_groups=[group], columns=names):
-                        yield first, pa.Table.from_batches([batch])
+                        yield first, pa.Table.from_batches([batch]).select(names)
                         first += len(batch)
             self._check_state(number, path)
 

@@ -1,5 +1,6 @@
 """The bugs: a file, a text that occurs there once, its replacement, and the tests to catch it."""
 
+from benchmarks.mutants.cluster import CLUSTER
 from benchmarks.mutants.decisions import DECISIONS
 from benchmarks.mutants.held import HELD
 from benchmarks.mutants.mutant import of
@@ -157,11 +158,6 @@ CHAIN = [
     *of(
         "sglb/shard.py",
         "test_shards.py test_boosting.py",
-        ("return max(gradients), max(hessians)", "return min(gradients), max(hessians)"),
-        (
-            "for other in others:\n            first.add(other)",
-            "for other in others[:0]:\n            first.add(other)",
-        ),
         ("self._root_copies = math.sqrt(totals.n_copies)", "self._root_copies = 1.0"),
     ),
     *of(
@@ -323,5 +319,5 @@ THREADS = [
 
 MUTANTS = [
     *LOSSES, *LEAVES, *NOISE, *SAMPLERS, *CHAIN, *SEARCH, *ENCODERS, *ARCHIVE, *POSTERIOR, *RANKING,
-    *DECISIONS, *THREADS, *HELD,
+    *DECISIONS, *THREADS, *HELD, *CLUSTER,
 ]  # fmt: skip

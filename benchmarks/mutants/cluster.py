@@ -26,7 +26,6 @@ CLUSTER = [
         SHARDS,
         ("part.lowest <= n_in_all <= part.highest", "part.lowest <= n_in_all"),
         ("for earlier, details in self._asked[:-1]:", "for earlier, details in []:"),
-        ("            self._advance = None\n", "            pass\n"),
     ),
     *of(
         "sglb/cluster/raw.py",

@@ -1,6 +1,6 @@
 #!/bin/sh
 # The recorded models from an ARM processor, emulated: needs Debian, root (for apt) and the
-# virtual environment of `make test`. Ten minutes. What it downloads and builds is in build/aarch64.
+# virtual environment of `make test`. Three minutes. What it downloads and builds is in build/aarch64.
 #
 #     sh benchmarks/aarch64.sh [ARGUMENTS OF PYTEST ...]
 set -eu

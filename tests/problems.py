@@ -8,6 +8,7 @@ from sglb import _core
 from sglb.bins import Bins
 from sglb.boosting import boost
 from sglb.chain import Chain
+from sglb.cluster import DealtRows, SerialComm, Server
 from sglb.losses import Squared
 from sglb.posterior import PosteriorDriver
 from sglb.samplers import Move
@@ -156,6 +157,27 @@ def boosted(rows, loss, sampler, rule, leaves, trace, *, n_steps, seed, n_thread
     return boost(Chain(shard, sampler, rule, leaves, trace, seed=seed), n_steps, callbacks)
 
 
+def dealt(data, comm, pieces):
+    """What a chain knows of a training set whose pieces are on servers."""
+    return DealtRows(
+        comm, sorted(pieces), data.n_codes, data.kinds, data.bundles, data.target, data.n_copies
+    )
+
+
+def hands(pieces, n_servers):
+    """The pieces of each of some servers, which do not lie together."""
+    return [
+        {number: piece for number, piece in pieces.items() if number % n_servers == server}
+        for server in range(n_servers)
+    ]
+
+
+def served(data, pieces, n_threads=1):
+    """Rows on servers in this process: two or three pieces on each, and none on the last."""
+    servers = [Server(held, n_threads) for held in hands(pieces, -(-len(pieces) // 2))]
+    return dealt(data, SerialComm([*servers, Server()]), pieces)
+
+
 def grow(rule, rows, gradient, move, seed, step, hessian=None):
     """The structure that a rule chooses on gradients (n_outputs, n_rows) of a training set."""
 
@@ -186,6 +208,6 @@ def core_predictor(thresholds, n_thresholds, trees, ends, factors, offset):
     )
 
 
-def draw_posterior(energy, partitions, plan, n_draws, *, mirror=False, seed=0):
+def draw_posterior(energy, partitions, plan, n_draws, *, seed=0, **options):
     """Draw from one posterior."""
-    return PosteriorDriver(energy, partitions, seed=seed).draw(plan, n_draws, mirror=mirror)
+    return PosteriorDriver(energy, partitions, seed=seed).draw(plan, n_draws, **options)

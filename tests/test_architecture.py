@@ -20,7 +20,7 @@ REPOSITORY = Path(__file__).parent.parent
 
 # From the street to the cellar. A room may import every room on a lower floor.
 FLOORS = [
-    {"cli", "experiments", "integrations", "peers", "plots"},
+    {"cli", "dask", "experiments", "integrations", "peers", "plots"},
     {"estimators"},
     {"checkpoints"},
     {"archive"},
@@ -29,8 +29,9 @@ FLOORS = [
     {"model"},
     {"chains", "recipe", "tempering"},
     {"boosting", "defaults", "folds", "rates", "settings", "uncertainty"},
-    {"callbacks", "chain"},
+    {"callbacks", "chain", "cluster"},
     {"growth", "metrics", "replay", "shard"},
+    {"rows"},
     {"capacity", "ranking_metrics", "thresholds"},
     {"slopes"},
     {"trace", "leaves"},
@@ -67,10 +68,10 @@ STRANGERS = {"losses", "samplers", "metrics"}
 
 # Packages that need not be installed, and the rooms that cannot do without them.
 OPTIONAL = {
-    "IPython", "arviz", "catboost", "lightgbm", "matplotlib", "mlflow", "optuna", "pandas",
-    "polars", "pyarrow", "rich", "typer", "xgboost",
+    "IPython", "arviz", "catboost", "dask", "distributed", "lightgbm", "matplotlib", "mlflow",
+    "optuna", "pandas", "polars", "pyarrow", "rich", "typer", "xgboost",
 }  # fmt: skip
-NEED_OPTIONAL = {"cli", "experiments", "parquet", "tables"}
+NEED_OPTIONAL = {"cli", "dask", "experiments", "parquet", "tables"}
 # Rooms that import them inside a function, when they are asked for what needs them.
 ASK_LATE = {
     ("callbacks", "IPython"),
@@ -258,7 +259,10 @@ def test_every_package_imported_is_declared():
 
     always = names(project["dependencies"])
     extras = project["optional-dependencies"]
-    options = names(extras["cli"] + extras["integrations"] + extras["paper"]) | PRESENT_OR_UNUSED
+    options = (
+        names(extras["cli"] + extras["dask"] + extras["integrations"] + extras["paper"])
+        | PRESENT_OR_UNUSED
+    )
     for i in OUTSIDE:
         allowed = always | options if i.package in OPTIONAL else always
         assert i.package in allowed, f"{i.room} imports {i.package}"
@@ -329,8 +333,8 @@ WHOLE = {
     ("categories", "np.cumsum"),
     ("estimators", "np.cumsum"),
     ("losses", "np.mean"),
-    ("shard", "np.cumsum"),
-    ("shard", "np.sum"),  # also of pilots, where all shards but one have 0
+    ("cluster", "np.cumsum"),
+    ("cluster", "np.sum"),  # also of pilots, where all shards but one have 0
 }
 
 
@@ -394,8 +398,9 @@ def test_functions_are_short_and_have_few_parameters():
     assert many == USERS_OPTIONS
 
 
-# A loss and the distribution that it is minus the log likelihood of.
-SAME_NAME = {"Gamma", "Poisson", "Tweedie"}
+# A loss and the distribution that it is minus the log likelihood of; estimators, and those on a
+# cluster.
+SAME_NAME = {"Gamma", "Poisson", "Tweedie"} | {"SGLBClassifier", "SGLBRanker", "SGLBRegressor"}
 
 
 def test_no_two_classes_have_the_same_name():

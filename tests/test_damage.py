@@ -229,6 +229,17 @@ def test_another_spelling_of_a_header_is_rejected(old, new):
         archive.loads(damage.signed(data))
 
 
+def test_bytes_after_the_arrays_are_rejected():
+    digest = bytes(damage.DIGEST)
+    assert rejected_field(damage.signed(TINY[: -damage.DIGEST] + bytes(8) + digest)) == "arrays"
+
+
+def test_a_header_that_is_longer_than_the_file_is_said_to_be_so():
+    header = b'{"__metadata__":{"sglb":"{}"}}  '
+    with pytest.raises(ModelFormatError, match="header: it is longer than the file"):
+        container.unpack("sglb", (len(header) + 1).to_bytes(8, "little") + header)
+
+
 @pytest.mark.parametrize("law", [10**400, 1e308, 0.0, True])
 def test_numbers_of_a_law_that_no_double_holds_are_rejected(law):
     change = {"parameters": {"dispersion": law}, "unit": 1e300}

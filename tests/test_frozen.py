@@ -24,12 +24,6 @@ from sglb.target import Target
 THREADS = (1, 2, 3, 8)
 
 
-# Kernels.
-
-
-# Chains.
-
-
 def problem(n_rows=60, n_outputs=1, n_partitions=7, seed=3):
     """Partitions with empty leaves, curvatures and weights of some rows."""
     rng = np.random.default_rng(seed)
@@ -230,6 +224,18 @@ def test_mirror_images_are_the_same_numbers_with_the_other_sign():
     assert np.array_equal(predictions[:, :, :20], half.predict(case.partitions))
     assert np.array_equal(predictions[:, :, 20:], -predictions[:, :, :20])
     assert np.abs(predictions).min() > 0.0
+
+
+@pytest.mark.parametrize("mirror", [False, True])
+def test_stages_are_the_draws_halfway_and_at_the_end(mirror):
+    case, watched = problem(), np.array([3, 0, 7])
+    whole, half = (
+        draw_posterior(case.quadratic, case.partitions, plan, 8, mirror=mirror, watched=watched)
+        for plan in (DrawPlan(n_steps=30), DrawPlan(n_steps=15))
+    )
+    last = whole.predict(case.partitions)[:, watched]
+    np.testing.assert_allclose(whole.stages[1], last, rtol=0, atol=1e-6)
+    assert np.array_equal(whole.stages[0], half.stages[1])
 
 
 def test_blocks_of_rows_are_the_rows(monkeypatch):

@@ -6,6 +6,7 @@ from scipy.stats import binomtest
 
 from law import FixedStructure, assert_mean, binary_set, bits_of, make_chain, splits
 from sglb.callbacks import BaseCallback, Stop
+from sglb.errors import ChainDiverged
 from sglb.losses import UserLoss
 from sglb.samplers import Langevin
 from sglb.tempering import Replicas, temper
@@ -13,6 +14,7 @@ from sglb.tempering import Replicas, temper
 DEPTH = 1
 LEAF = np.repeat([0, 1], 4)  # two leaves of four rows: two double wells
 RULE = FixedStructure(splits(*range(DEPTH)))
+SWAP_EVERY = 5
 
 
 class DoubleWell:
@@ -41,14 +43,14 @@ def gibbs_probability(temperature, gamma=0.05, loss=None):
     return density[z > 0].sum() / density.sum()
 
 
-def run(temperatures, n_steps, seed, start=-1.0, eps=0.05, gamma=0.05, swap_every=5):
+def run(temperatures, n_steps, seed, start=-1.0, eps=0.05, gamma=0.05, loss=None):
     """Return replicas that have taken steps from the shallow valley, and the coldest's states."""
     rows = binary_set(bits_of(LEAF, DEPTH), np.zeros(len(LEAF)))
     samplers = [Langevin(eps, t, gamma * t / temperatures[0]) for t in temperatures]
     chains = [
         make_chain(
             rows,
-            UserLoss(DoubleWell()),
+            UserLoss(loss or DoubleWell()),
             samplers[0],
             RULE,
             state=np.full((1, 1, len(LEAF)), start),
@@ -56,10 +58,10 @@ def run(temperatures, n_steps, seed, start=-1.0, eps=0.05, gamma=0.05, swap_ever
         )
         for number in range(len(temperatures))
     ]
-    replicas = Replicas(chains, samplers, seed, swap_every)
+    replicas = Replicas(chains, samplers, seed, SWAP_EVERY)
     raws = []
-    for _ in range(n_steps // swap_every):
-        temper(replicas, swap_every)
+    for _ in range(n_steps // SWAP_EVERY):
+        temper(replicas, SWAP_EVERY)
         raws.append(chains[replicas.at_rung[0]].rows.raw[0, [0, 4]].copy())
     return replicas, np.array(raws)
 
@@ -125,3 +127,17 @@ def test_a_callback_sees_the_coldest_chain_and_ends_the_run():
     assert info.stop.reason == "enough"
     assert watch.temperatures == pytest.approx([0.2] * 23)
     assert len(replicas.coldest) == 23
+
+
+class Cliff(DoubleWell):
+    """Falls so steeply that a step from far out leaves the numbers."""
+
+    def gradient(self, y, raw):
+        return np.full_like(raw, -4e307)
+
+
+def test_a_last_step_that_leaves_the_numbers_is_an_error():
+    far = {"start": 1.6e308, "eps": 1.0, "gamma": 1e-9}
+    replicas, _ = run([0.2, 0.4], 0, seed=3, loss=Cliff(), **far)
+    with pytest.raises(ChainDiverged, match="not finite after step 1"):
+        temper(replicas, 1)

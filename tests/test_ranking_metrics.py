@@ -47,6 +47,15 @@ def test_a_query_by_hand(metric, value):
     assert ranking_score(metric, [1, 2, 0], [0.1, 9.0, 0.5], [4, 4, 4]) == pytest.approx(value)
 
 
+@pytest.mark.parametrize("n_queries", [300, 2**16, 2**16 + 1])
+def test_many_queries_are_told_apart(n_queries):
+    """Two rows each, a relevant one first or second: their numbers take one, two or four bytes."""
+    raw = np.random.default_rng(n_queries).permutation(2 * n_queries).astype(float)
+    y, group = np.tile([1, 0], n_queries), np.repeat(np.arange(n_queries), 2)
+    expected = np.where(raw[::2] > raw[1::2], 1.0, 0.5).mean()
+    assert ranking_score("mrr", y, raw, group) == pytest.approx(expected, rel=1e-12)
+
+
 # A query with a tie: relevances 0, {1, 0}, 2 by falling score, t = 1/4 and 3/4. The orders 0 1 0 2
 # and 0 0 1 2 are equally likely.
 TIES_BY_HAND = {

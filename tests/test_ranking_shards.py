@@ -1,25 +1,23 @@
-"""Queries dealt to several shards give the model of one shard that holds them all, byte for byte.
+"""Queries dealt to several servers give the model of one shard that holds them all, byte for byte.
 
-A shard holds whole queries. Noise of a ranking loss belongs to a row's number in the whole table,
+A piece holds whole queries. Noise of a ranking loss belongs to a row's number in the whole table,
 and whole queries are sampled by the number of their first row.
 """
-
-from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from nine_queries import GROUPS, RAW, TARGET, N, Y
-from problems import boosted
+from problems import boosted, served
 from sglb import _core
 from sglb.bins import Bins
 from sglb.boosting import boost
 from sglb.chain import Chain
+from sglb.cluster import deal
 from sglb.leaves import LeafRule
 from sglb.losses import LOSSES, OwnMetric, StochasticRank, get_loss
 from sglb.row_numbers import RowNumbers
 from sglb.samplers import Langevin, Move, Stochastic
-from sglb.shard import Shard, Shards
 from sglb.slopes import SlopesAt
 from sglb.structure import GreedySearch
 from sglb.target import Target
@@ -65,34 +63,12 @@ class Problem:
             codes, self.bins.n_codes, target.copies(n_copies), n_copies=n_copies
         )
 
-    def parts(self, n_shards):
-        """Whole queries in that many pieces, and the row where each begins."""
-        n_queries, n_rows = len(self.starts) - 1, self.starts[-1]
-        cuts = [self.starts[n_queries * k // n_shards] for k in range(n_shards)] + [n_rows]
-        for first, last in pairwise(cuts):
-            inside = (np.arange(n_rows) >= first) & (np.arange(n_rows) < last)
-            yield int(first), self.data.take(np.tile(inside, self.data.n_copies))
-
     def run(self, n_shards, sampler, rule, leaves, n_steps=6, n_threads=1):
+        n_queries = len(self.starts) - 1
+        cuts = [int(self.starts[n_queries * k // n_shards]) for k in range(n_shards)]
         trace = Trace(self.bins, 3, np.zeros(1))
-        parts = list(self.parts(n_shards))
-        totals = Totals.of([part for _, part in parts])
-        newton = leaves.method == "newton"
-        rows = Shards(
-            [
-                Shard(
-                    part,
-                    self.loss,
-                    trace.start(part.n_rows),
-                    trace.offset,
-                    newton=newton,
-                    first_row=first,
-                    totals=totals,
-                    n_threads=n_threads,
-                )
-                for first, part in parts
-            ]
-        )
+        data = served(self.data, deal(self.data, cuts), n_threads)
+        rows = data.start_rows(self.loss, trace, newton=leaves.method == "newton")
         return boost(Chain(rows, sampler, rule(), leaves, trace, seed=7), n_steps), rows
 
     def alone(self, sampler, rule, leaves, n_steps=6):
@@ -163,10 +139,10 @@ def test_threads_and_shards_together_change_nothing(loss):
     assert_same(result, expected)
 
 
-def test_a_query_in_two_shards_is_rejected():
+def test_a_query_in_two_pieces_is_rejected():
     problem = Problem(get_loss("query_squared"))
     problem.starts = problem.starts + np.where(np.arange(len(problem.starts)) == 26, 1, 0)
-    with pytest.raises(ValueError, match="query 26 lies in several shards; deal whole queries"):
+    with pytest.raises(ValueError, match="query 26 lies in several pieces; deal whole queries"):
         problem.run(2, LANGEVIN, RULES["all rows"], NEWTON)
 
 

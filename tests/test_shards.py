@@ -1,20 +1,20 @@
-"""Rows dealt to several shards give the model of one shard that holds them all, byte for byte."""
+"""Rows dealt to several servers give the model of one shard that holds them all, byte for byte."""
 
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 import pytest
 
-from problems import boosted
+from problems import boosted, served
 from sglb import _core, leaves, slopes
 from sglb.bins import Bins
 from sglb.boosting import boost
 from sglb.chain import Chain
+from sglb.cluster import deal
 from sglb.leaves import LeafRule
 from sglb.losses import get_loss
 from sglb.samplers import Langevin, Stochastic
-from sglb.shard import Shard, Shards
+from sglb.shard import Shard
 from sglb.structure import GreedySearch
 from sglb.target import Target
 from sglb.totals import Totals
@@ -50,34 +50,17 @@ class Problem:
             self.loss = self.loss.adapt(target)
         self.data = TrainingSet.build(codes, self.bins.n_codes, target, n_copies=n_copies)
 
-    def parts(self, n_shards):
-        """The rows in that many pieces, the last one the smallest, and where each begins."""
+    def pieces(self, n_shards):
+        """The rows in that many pieces, the last one the smallest."""
         n_rows = self.data.n_rows // self.data.n_copies
-        cuts = [0, *(n_rows * (k + 1) // n_shards + k % 3 for k in range(n_shards - 1)), n_rows]
-        for first, last in pairwise(cuts):
-            inside = (np.arange(n_rows) >= first) & (np.arange(n_rows) < last)
-            yield first, self.data.take(np.tile(inside, self.data.n_copies))
+        cuts = [n_rows * (k + 1) // n_shards + k % 3 for k in range(n_shards - 1)]
+        return deal(self.data, [0, *cuts])
 
     def run(self, n_shards, sampler, rule, rules_of_leaves, n_steps=8, n_threads=1):
         offset = np.linspace(-0.2, 0.3, self.loss.n_outputs)
         trace = Trace(self.bins, 4, offset)
-        parts = list(self.parts(n_shards))
-        totals = Totals.of([part for _, part in parts])
-        rows = Shards(
-            [
-                Shard(
-                    part,
-                    self.loss,
-                    trace.start(part.n_rows),
-                    trace.offset,
-                    newton=rules_of_leaves.method == "newton",
-                    first_row=first,
-                    totals=totals,
-                    n_threads=n_threads,
-                )
-                for first, part in parts
-            ]
-        )
+        data = served(self.data, self.pieces(n_shards), n_threads)
+        rows = data.start_rows(self.loss, trace, newton=rules_of_leaves.method == "newton")
         return boost(Chain(rows, sampler, rule(), rules_of_leaves, trace, seed=7), n_steps), rows
 
     def alone(self, sampler, rule, rules_of_leaves, n_steps=8):
@@ -169,9 +152,11 @@ def test_threads_and_shards_together_change_nothing():
 
 def test_a_shard_of_some_rows_does_not_draw_a_sample_alone():
     problem = Problem()
-    _, rows = problem.run(2, LANGEVIN, RULES["all rows"], NEWTON, n_steps=1)
-    first = rows.shards[0]
-    bounds = first.refresh_slopes(LANGEVIN.move(0), _core.Draws(1, 0))
+    piece, _ = problem.pieces(2).values()
+    totals, trace = Totals.of([problem.data]), Trace(problem.bins, 4, np.zeros(1))
+    state = trace.start(piece.data.n_rows)
+    shard = Shard(piece.data, problem.loss, state, trace.offset, newton=True, totals=totals)
+    bounds = shard.refresh_slopes(LANGEVIN.move(0), _core.Draws(1, 0))
     plan = GreedySearch(2).plan(N_ROWS, 1)
     with pytest.raises(ValueError, match="draws its part of a sample in stages"):
-        first.draw(plan, bounds, LANGEVIN.move(0), _core.Draws(1, 0))
+        shard.draw(plan, bounds, LANGEVIN.move(0), _core.Draws(1, 0))

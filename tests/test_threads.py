@@ -56,6 +56,17 @@ def test_an_error_comes_back_and_ends_the_others(failing):
     assert set(begun) <= {0, 1, 2}
 
 
+def test_no_task_begins_after_an_error():
+    def fail():
+        raise KeyError("lost")
+
+    ended, begun = threading.Event(), []
+    others = [partial(begun.append, number) for number in range(5)]
+    with pytest.raises(KeyError, match="lost"):
+        side_by_side([fail, partial(ended.wait, 10), *others], 2, ended.set)
+    assert not begun
+
+
 def test_an_error_in_a_single_thread_comes_back_at_once():
     begun = []
     with pytest.raises(ZeroDivisionError):

@@ -1,18 +1,10 @@
 """The bugs: a file, a text that occurs there once, its replacement, and the tests to catch it."""
 
-from typing import NamedTuple
-
-
-class Mutant(NamedTuple):
-    file: str  # below src
-    old: str
-    new: str
-    tests: str  # files below tests, or tests in them
-
-
-def of(file: str, tests: str, *changes: tuple[str, str]) -> list[Mutant]:
-    return [Mutant(file, old, new, tests) for old, new in changes]
-
+from benchmarks.mutants.cluster import CLUSTER
+from benchmarks.mutants.decisions import DECISIONS
+from benchmarks.mutants.held import HELD
+from benchmarks.mutants.mutant import of
+from benchmarks.mutants.rankings import RANKING
 
 LOSSES = of(
     "core/loss_formulas.h",
@@ -123,6 +115,7 @@ SAMPLERS = [
         "test_law_tempering.py test_dynamics.py",
         ("gap * (energies[cold] - energies[hot])", "gap * (energies[hot] - energies[cold])"),
         ("range(step // self.swap_every % 2,", "range(0,"),
+        ("        check_finite(chain)", "        pass"),
     ),
     *of(
         "sglb/schedules.py",
@@ -165,11 +158,6 @@ CHAIN = [
     *of(
         "sglb/shard.py",
         "test_shards.py test_boosting.py",
-        ("return max(gradients), max(hessians)", "return min(gradients), max(hessians)"),
-        (
-            "for other in others:\n            first.add(other)",
-            "for other in others[:0]:\n            first.add(other)",
-        ),
         ("self._root_copies = math.sqrt(totals.n_copies)", "self._root_copies = 1.0"),
     ),
     *of(
@@ -268,6 +256,14 @@ ARCHIVE = [
         ("        draft.chmod(0o666 & ~mask)\n", ""),
         ("        draft.unlink(missing_ok=True)", "        pass"),
     ),
+    *of(
+        "sglb/checkpoints/journal.py",
+        "test_checkpoint.py test_checkpoint_crashes.py test_continuing.py",
+        ("n_steps // every > n_before // every", "n_steps > n_before"),
+        ("if new.n_steps > last.n_steps or is_finished:", "if new.n_steps > last.n_steps:"),
+        ("repeated = inherited  #", "repeated = None  #"),
+        ("max(self.checkpoint.seconds, (written - started) / SHARE)", "self.checkpoint.seconds"),
+    ),
 ]
 
 POSTERIOR = [
@@ -306,26 +302,6 @@ POSTERIOR = [
     ),
 ]
 
-RANKING = [
-    *of(
-        "core/ranking_logistic.cpp",
-        "test_ranking_kernels.py test_ranking_losses.py",
-        ("gradient[l] -= sign * wrong;", "gradient[l] -= wrong;"),
-        ("sigma * sigma * hessian[l]", "sigma * hessian[l]"),
-        ("d.first[begin + l] = 0.5 * loss[l];", "d.first[begin + l] = loss[l];"),
-    ),
-    *of(
-        "core/ranking_pairs.cpp",
-        "test_ranking_kernels.py test_ranking_losses.py",
-        ("gradient[i] -= sum_in_lanes(slope, n);", "gradient[i] += sum_in_lanes(slope, n);"),
-        ("normaliser(2.0 * total)", "normaliser(total)"),
-        (
-            "pairs.normalise = normalise && pairs.raw[0] != pairs.raw[n - 1];",
-            "pairs.normalise = normalise;",
-        ),
-    ),
-]
-
 THREADS = [
     *of(
         "core/parallel.cpp",
@@ -341,53 +317,7 @@ THREADS = [
     ),
 ]
 
-HELD = [
-    *of(
-        "core/code_panels.cpp",
-        "test_code_rows.py test_shards.py",
-        ("column[input.rows[i]]", "column[i]"),
-        ("feature * input.codes.n_rows", "feature * input.n"),
-    ),
-    *of(
-        "core/sample.cpp",
-        "test_shards.py",
-        ("codes.columns[f * codes.n_rows + row]", "codes.columns[f * codes.n_rows]"),
-    ),
-    *of(
-        "sglb/code_layout.py",
-        "test_held.py",
-        ("np.minimum(self.lowest, other.lowest)", "self.lowest"),
-        ("np.maximum(self.highest, other.highest)", "self.highest"),
-        ("self.n_twos + other.n_twos", "self.n_twos"),
-    ),
-    *of(
-        "sglb/bundles.py",
-        "test_held.py",
-        ("            if not len(met):\n", "            if True:\n"),
-        ("self._met[first, second] = self._met[second, first] = True", "self._met[:] = True"),
-    ),
-    *of(
-        "sglb/pages.py",
-        "test_parquet.py",
-        ("yield begin, self._columns[:, begin", "yield 0, self._columns[:, begin"),
-        ("page.size]) != page.checksum", "page.size]) == -1"),
-        ("            while written < len(view):\n", "            if len(view):\n"),
-    ),
-    *of(
-        "sglb/parquet/files.py",
-        "test_parquet.py",
-        ("if not file.metadata.equals(self._footers[number]):", "if False:"),
-        ("if _state(path) != self._states[number]:", "if False:"),
-    ),
-    *of(
-        "sglb/parquet/table.py",
-        "test_parquet.py",
-        ("self._kept[first : first + len(table)]", "self._kept[: len(table)]"),
-        ("rows[begin:end] - numbers.start", "rows[begin:end] % len(table)"),
-    ),
-]
-
 MUTANTS = [
     *LOSSES, *LEAVES, *NOISE, *SAMPLERS, *CHAIN, *SEARCH, *ENCODERS, *ARCHIVE, *POSTERIOR, *RANKING,
-    *THREADS, *HELD,
+    *DECISIONS, *THREADS, *HELD, *CLUSTER,
 ]  # fmt: skip

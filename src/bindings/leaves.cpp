@@ -1,4 +1,11 @@
 // Leaf sums, leaf values, and trees applied to codes.
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstring>
+#include <tuple>
+#include <vector>
+
 #include "code_trees.h"
 #include "largest.h"
 #include "leaf_sums.h"
@@ -101,6 +108,30 @@ void py_add(LeafSums& sums, const LeafSums& other) {
     }
 }
 
+// Sums as Python's pickle keeps them.
+using SumsState = std::tuple<int64_t, int64_t, bool, std::vector<double>, nb::bytes>;
+
+SumsState state_of(const LeafSums& sums) {
+    return {sums.n_leaves,
+            sums.n_outputs,
+            sums.newton,
+            {sums.gradient_scale, sums.curvature_scale, sums.weight_scale, sums.share,
+             sums.least_curvature},
+            nb::bytes(sums.sums.data(), sums.sums.size() * sizeof(LeafSum))};
+}
+
+void set_state(LeafSums& sums, const SumsState& state) {
+    const auto& [n_leaves, n_outputs, newton, scales, bytes] = state;
+    const auto n = static_cast<size_t>(n_leaves * n_outputs);
+    require(scales.size() == 5 && (bytes.size() == n * sizeof(LeafSum) || bytes.size() == 0),
+            "this is not the state of sums");
+    new (&sums)
+        LeafSums{n_leaves,  n_outputs, newton,
+                 scales[0], scales[1], scales[2],
+                 scales[3], scales[4], std::vector<LeafSum>(bytes.size() / sizeof(LeafSum))};
+    std::memcpy(sums.sums.data(), bytes.data(), bytes.size());
+}
+
 void py_look_ahead(ShardObject& shard, const StructureObject& structure, const PathObject& path,
                    In<double, 2> raw, Array<double, 2> ahead) {
     structure.check_features(shard.n_features());
@@ -179,6 +210,8 @@ void bind_leaves(nb::module_& m) {
         .def("sum", &py_leaf_sums, "shard"_a, "structure"_a, "slopes"_a, "subsample"_a, "bounds"_a,
              "draws"_a, "path"_a.none())
         .def("add", &py_add, "other"_a)
+        .def("__getstate__", &state_of)
+        .def("__setstate__", &set_state)
         .def_prop_ro("shape",
                      [](const LeafSums& self) { return std::pair(self.n_leaves, self.n_outputs); });
     m.def("leaf_values", &py_leaf_values, "sums"_a, "rule"_a, "learning_rate"_a, "noise"_a,

@@ -25,19 +25,28 @@ struct WeightsObject {
 
     WeightsObject(MaybeVector weight, double unit, double largest, double total, double typical)
         : values(weight), weights{pointer(values), unit, largest, total, typical} {
+        // No rows with weights are not rows without weights.
+        static const double no_row = 1.0;
+        if (values && !weights.weight) weights.weight = &no_row;
         require(unit > 0.0 && largest >= 0.0 && total >= 0.0 && typical > 0.0,
                 "unit and typical weight must be positive, largest and total not negative");
     }
 };
 
-inline Codes codes_of(const In<uint8_t, 2>& code_rows, const In<int32_t, 1>& n_codes,
-                      const In<uint8_t, 1>& kinds, int64_t n_rows) {
-    require(code_rows.shape(1) % 8 == 0 && n_codes.shape(0) <= code_rows.shape(1) &&
-                n_codes.shape(0) + 7 >= code_rows.shape(1) && kinds.shape(0) == n_codes.shape(0),
-            "code_rows must be (N, F padded to 8), n_codes and kinds (F,)");
+// How many codes each column has, and how they may be split.
+inline void check_columns(const In<int32_t, 1>& n_codes, const In<uint8_t, 1>& kinds) {
+    require(kinds.shape(0) == n_codes.shape(0), "n_codes and kinds must be (F,)");
     for (size_t f = 0; f < n_codes.shape(0); ++f)
         require(n_codes.data()[f] >= 1 && n_codes.data()[f] <= 256 && kinds.data()[f] <= 3,
                 "n_codes must lie in 1..256, kinds in 0..3");
+}
+
+inline Codes codes_of(const In<uint8_t, 2>& code_rows, const In<int32_t, 1>& n_codes,
+                      const In<uint8_t, 1>& kinds, int64_t n_rows) {
+    require(code_rows.shape(1) % 8 == 0 && n_codes.shape(0) <= code_rows.shape(1) &&
+                n_codes.shape(0) + 7 >= code_rows.shape(1),
+            "code_rows must be (N, F padded to 8)");
+    check_columns(n_codes, kinds);
     return {code_rows.shape(0) ? code_rows.data() : nullptr,
             length(code_rows, 1),
             length(n_codes, 0),

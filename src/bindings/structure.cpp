@@ -1,7 +1,9 @@
 // The structure of a tree: the sample it is searched on, and the search.
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <optional>
 #include <type_traits>
 #include <vector>
 
@@ -28,10 +30,21 @@ nb::tuple columns(const StructureObject& structure) {
                           column<&Split::high>(structure));
 }
 
+// The columns that structures are searched on.
+struct SearchedColumns {
+    In<int32_t, 1> n_codes;
+    In<uint8_t, 1> kinds;
+
+    SearchedColumns(In<int32_t, 1> counts, In<uint8_t, 1> forms) : n_codes(counts), kinds(forms) {
+        check_columns(n_codes, kinds);
+    }
+};
+
 // A sample and the objects that it points into.
 struct SampleObject {
     Sample sample;
-    nb::object shard, slopes;         // kept alive
+    nb::object shard, slopes;  // kept alive
+    std::optional<SearchedColumns> columns;
     nb::object bundles = nb::none();  // how columns that are searched are features
     double time = 0.0;                // of the chain: learning rates so far
 
@@ -105,13 +118,55 @@ void py_pack(SampleObject& object, In<int64_t, 1> squares) {
     object.sample.pack({squares.data(), squares.data() + squares.size()}, object.n_threads());
 }
 
-void py_join(SampleObject& object, const std::vector<SampleObject*>& parts) {
-    require(!parts.empty(), "a sample is joined from one part or more");
-    std::vector<const Sample*> samples;
-    for (const SampleObject* part : parts) samples.push_back(&part->sample);
-    object.shard = parts.front()->shard;
-    object.slopes = parts.front()->slopes;
-    object.sample.join(samples);
+// Rows, codes of a row and outputs of a part of a sample.
+std::tuple<int64_t, int64_t, int64_t> py_part_shape(const SampleObject& object) {
+    const Sample& sample = object.sample;
+    return {sample.n_rows(), sample.n_columns(), sample.n_outputs()};
+}
+
+std::vector<double> py_write(const SampleObject& object, Array<uint8_t, 2> codes,
+                             Array<int64_t, 2> words) {
+    const Sample& sample = object.sample;
+    require(length(codes, 0) == sample.n_rows() && length(codes, 1) == sample.n_columns() &&
+                length(words, 0) == sample.n_outputs() && length(words, 1) == sample.n_rows(),
+            "codes must be (N, C), words (K, N)");
+    LockRelease release;
+    sample.write(codes.data(), words.data());
+    const Packing packing = sample.packing();
+    return {packing.scales.gradient, packing.scales.mass, packing.scales.unit,
+            packing.scales.fine ? 1.0 : 0.0, packing.share};
+}
+
+void py_join(SampleObject& object, const std::vector<In<uint8_t, 2>>& codes,
+             const std::vector<In<int64_t, 2>>& words, In<double, 1> packing,
+             const SearchedColumns& columns, int64_t n_in_all, int64_t n_copies,
+             const Draws& draws) {
+    require(!codes.empty() && codes.size() == words.size() && packing.size() == 5,
+            "a sample is joined from one part or more");
+    const int64_t width = length(columns.n_codes, 0), n_words = length(words.front(), 0);
+    std::vector<SamplePart> parts;
+    for (size_t i = 0; i < codes.size(); ++i) {
+        require(length(codes[i], 1) == width && length(words[i], 0) == n_words &&
+                    length(codes[i], 0) == length(words[i], 1),
+                "codes must be (N, C), words (K, N)");
+        parts.push_back({length(codes[i], 0), codes[i].data(), words[i].data()});
+    }
+    object.columns = columns;
+    SampleInput input{};
+    input.codes = {nullptr,
+                   (width + 7) / 8 * 8,
+                   width,
+                   object.columns->n_codes.data(),
+                   object.columns->kinds.data(),
+                   nullptr,
+                   0};
+    input.slopes.numbers = {0, n_in_all, n_in_all, n_copies};
+    input.seed = draws.seed;
+    input.step = draws.step;
+    const double* scale = packing.data();
+    LockRelease release;
+    object.sample.join(input, {{scale[0], scale[1], scale[2], scale[3] != 0.0}, scale[4]}, parts,
+                       n_words);
 }
 
 // A search has scratch memory of its own, used from step to step.
@@ -140,7 +195,10 @@ void bind_rows(nb::module_& m) {
     nb::class_<Draws>(m, "Draws")
         .def(nb::init<uint64_t, uint32_t>(), "seed"_a, "step"_a)
         .def_ro("seed", &Draws::seed)
-        .def_ro("step", &Draws::step);
+        .def_ro("step", &Draws::step)
+        .def("__reduce__", [](const Draws& self) {
+            return nb::make_tuple(nb::type<Draws>(), nb::make_tuple(self.seed, self.step));
+        });
     nb::class_<WeightsObject>(m, "Weights")
         .def(nb::init<MaybeVector, double, double, double, double>(), "weight"_array.none(),
              "unit"_a, "largest"_a, "total"_a, "typical"_a);
@@ -177,7 +235,13 @@ void bind_structure(nb::module_& m) {
             [](SamplePlan* self, int64_t n_rows, int64_t n_outputs, bool newton) {
                 new (self) SamplePlan(plan_of(n_rows, n_outputs, newton));
             },
-            "n_rows"_a, "n_outputs"_a, "newton"_a);
+            "n_rows"_a, "n_outputs"_a, "newton"_a)
+        .def("__reduce__", [](const SamplePlan& self) {
+            return nb::make_tuple(nb::type<SamplePlan>(),
+                                  nb::make_tuple(self.n_rows, self.n_outputs, self.newton));
+        });
+    nb::class_<SearchedColumns>(m, "SearchedColumns")
+        .def(nb::init<In<int32_t, 1>, In<uint8_t, 1>>(), "n_codes"_array, "kinds"_array);
     nb::class_<SampleObject>(m, "Sample")
         .def(nb::init<>())
         .def("draw", &SampleObject::draw, "shard"_a, "slopes"_a, "plan"_a, "noise"_a, "subsample"_a,
@@ -193,7 +257,19 @@ void bind_structure(nb::module_& m) {
             },
             "before"_a, "n_in_all"_a)
         .def("pack", &py_pack, "squares"_array)
-        .def("join", &py_join, "parts"_a)
+        .def_prop_ro("planned_rows",
+                     [](const SampleObject& self) { return self.sample.planned_rows(); })
+        .def_prop_ro("packed_for",
+                     [](const SampleObject& self) { return self.sample.packed_for(); })
+        .def_prop_ro("part_shape", &py_part_shape)
+        .def(
+            "write",
+            [](const SampleObject& self, Array<uint8_t, 2> codes, Array<int64_t, 2> words) {
+                return owned(py_write(self, codes, words));
+            },
+            "codes"_array, "words"_array)
+        .def("join", &py_join, "codes"_a, "words"_a, "packing"_array, "columns"_a, "n_in_all"_a,
+             "n_copies"_a, "draws"_a)
         .def_rw("bundles", &SampleObject::bundles, nb::arg().none())
         .def_rw("time", &SampleObject::time)
         .def_prop_ro("n_table_rows",

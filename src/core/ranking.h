@@ -52,17 +52,17 @@ enum class Memory { none, count, cascade };
 //
 //     M(i above) - M(o above) = scale (gain_i - gain_o) drop_q memory(the documents above q)
 //
-//     metric             gain       drop_q = d_q - d_{q+1}, d = 0 from the cut-off on  scale
-//     dcg, ndcg          any        d_p = 1 / log2(p + 2)                              1, 1 / IDCG
-//     precision, recall  0 or 1     d_p = 1                                            1 / k, 1 / R
-//     map                0 or 1     d_p = 1 / (p + 1), count                           1 / min(k,
-//     R) mrr                0 or 1     d_p = 1 / (p + 1), cascade                         1 err in
-//     [0, 1]  d_p = 1 / (p + 1), cascade                         1 pfound             in [0, 1] d_p
-//     = decay^p, cascade                             1 decay              any        drop_q =
-//     decay^q                                   1
+//     metric             gain        drop_q = d_q - d_{q+1}, d_p =    memory   scale
+//     dcg, ndcg          any         1 / log2(p + 2)                  none     1, 1 / IDCG
+//     precision, recall  0 or 1      1                                none     1 / k, 1 / R
+//     map                0 or 1      1 / (p + 1)                      count    1 / min(k, R)
+//     mrr                0 or 1      1 / (p + 1)                      cascade  1
+//     err                in [0, 1]   1 / (p + 1)                      cascade  1
+//     pfound             in [0, 1]   decay^p                          cascade  1
+//     decay              any         (drop_q = decay^q)               none     1
 //
-// R is the number of relevant documents of the query. "decay" are the weights of YetiRank, which
-// belong to no metric.
+// d is 0 from the cut-off on. R is the number of relevant documents of the query. "decay" are the
+// weights of YetiRank, which belong to no metric.
 struct RankingMetric {
     Memory memory = Memory::none;
     int64_t cutoff = 0;

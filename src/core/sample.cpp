@@ -9,13 +9,12 @@
 namespace sglb {
 namespace {
 
-// The codes of a row side by side, padded with 0.
+// The codes of a row side by side.
 void copy_codes(const Codes& codes, int64_t row, uint8_t* to) {
     if (codes.rows) {
-        std::memcpy(to, codes.rows + row * codes.stride, static_cast<size_t>(codes.stride));
+        std::memcpy(to, codes.rows + row * codes.stride, static_cast<size_t>(codes.n_features));
         return;
     }
-    std::fill_n(to, codes.stride, uint8_t{0});
     for (int64_t f = 0; f < codes.n_features; ++f) to[f] = codes.columns[f * codes.n_rows + row];
 }
 
@@ -93,31 +92,68 @@ void Sample::pack(const std::vector<int64_t>& squares, int n_threads) {
     quantise(input, scales_, words_.data(), n_threads);
 }
 
-void Sample::join(const std::vector<const Sample*>& parts) {
-    const Sample& first = *parts.front();
-    in_ = first.in_;
-    scales_ = first.scales_;
-    n_words_ = first.n_words_;
-    draw_.dense = false;
-    draw_.share = first.draw_.share;
-    int64_t n = 0;
-    for (const Sample* part : parts) n += part->n_rows();
-    rows_ = {nullptr, nullptr, n, n};
-    const int64_t stride = in_.codes.stride;
-    codes_.resize(n * stride);
-    words_.resize(n * n_words_);
-    int64_t at = 0;
-    for (const Sample* part : parts) {
-        for (int64_t i = 0; i < part->n_rows(); ++i, ++at) {
-            const int64_t row = part->all_rows() ? i : part->draw_.rows[i];
-            copy_codes(part->in_.codes, row, codes_.data() + at * stride);
-            const int64_t word = part->draw_.dense ? row : i;
-            for (int64_t k = 0; k < n_words_; ++k)
-                words_[k * n + at] = part->words_[k * part->rows_.n + word];
+int64_t Sample::planned_rows() const {
+    return needs_pilot() && !draw_.dense ? in_.plan.n_rows
+           : in_.plan.n_rows > 0         ? in_.slopes.numbers.n_in_all
+                                         : 0;
+}
+
+std::pair<int64_t, int64_t> Sample::packed_for() const {
+    const auto is_same = [&](int64_t n) {
+        QuantiseInput input = quantise_input();
+        input.rows.n_in_all = n;
+        const Scales scales = quantise_scales(input);
+        return scales.gradient == scales_.gradient && scales.mass == scales_.mass &&
+               scales.fine == scales_.fine;
+    };
+    // Scales never grow with the number of rows. Between a number that is right and one that is
+    // not, or that is far enough away, lies the last right one.
+    const auto last_right = [&](int64_t right, int64_t wrong) {
+        while (std::abs(wrong - right) > 1) {
+            const int64_t middle = right + (wrong - right) / 2;
+            (is_same(middle) ? right : wrong) = middle;
         }
+        return right;
+    };
+    const int64_t n = rows_.n_in_all;
+    return {last_right(n, -1), last_right(n, 2 * n + 1)};
+}
+
+void Sample::write(uint8_t* codes, int64_t* words) const {
+    const int64_t n = n_rows(), width = n_columns();
+    for (int64_t i = 0; i < n; ++i) {
+        const int64_t row = all_rows() ? i : draw_.rows[i];
+        copy_codes(in_.codes, row, codes + i * width);
+        const int64_t word = draw_.dense ? row : i;
+        for (int64_t k = 0; k < n_words_; ++k) words[k * n + i] = words_[k * rows_.n + word];
+    }
+}
+
+void Sample::join(const SampleInput& input, const Packing& packing,
+                  const std::vector<SamplePart>& parts, int64_t n_words) {
+    in_ = input;
+    scales_ = packing.scales;
+    n_words_ = n_words;
+    draw_.dense = false;
+    draw_.share = packing.share;
+    int64_t n = 0;
+    for (const SamplePart& part : parts) n += part.n;
+    rows_ = {nullptr, nullptr, n, n};
+    const int64_t width = n_columns(), stride = in_.codes.stride;
+    codes_.resize(n * stride);
+    words_.resize(n * n_words);
+    int64_t at = 0;
+    for (const SamplePart& part : parts) {
+        for (int64_t i = 0; i < part.n; ++i)
+            std::memcpy(codes_.data() + (at + i) * stride, part.codes + i * width,
+                        static_cast<size_t>(width));
+        for (int64_t k = 0; k < n_words; ++k)
+            std::copy_n(part.words + k * part.n, part.n, words_.data() + k * n + at);
+        at += part.n;
     }
     in_.codes.rows = codes_.data();
     in_.codes.columns = nullptr;
+    in_.codes.n_rows = n;
 }
 
 SearchInput Sample::search_input(SearchRule rule) const {

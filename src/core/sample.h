@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "quantise.h"
@@ -33,6 +34,20 @@ struct SampleInput {
     uint32_t step;
 };
 
+// A shard's part of a sample, with the codes of its rows: all that another process needs of it.
+struct SamplePart {
+    int64_t n;
+    const uint8_t* codes;  // [n * n_columns]
+    const int64_t* words;  // [n_words * n]
+};
+
+// What the parts of a sample have in common: the scales of the words and, of the rows of a copy,
+// the share that was looked at.
+struct Packing {
+    Scales scales{};
+    double share = 1.0;
+};
+
 class Sample {
   public:
     // Starts to draw a sample.
@@ -52,8 +67,18 @@ class Sample {
     // From the squares of all shards, added up: the words.
     void pack(const std::vector<int64_t>& squares, int n_threads);
 
-    // The parts of all shards, in their order, with the codes of their rows.
-    void join(const std::vector<const Sample*>& parts);
+    // The number of rows in all shards, if it is as planned: before it is known, words can be
+    // packed for it. They are those of any number between `packed_for`.
+    int64_t planned_rows() const;
+    std::pair<int64_t, int64_t> packed_for() const;
+
+    // This shard's part, OUT codes [n_rows * n_columns], words [n_outputs * n_rows].
+    void write(uint8_t* codes, int64_t* words) const;
+    Packing packing() const { return {scales_, draw_.share}; }
+    // The parts of all shards, in any order. `input` says which columns are searched, which rows
+    // and which step.
+    void join(const SampleInput& input, const Packing& packing,
+              const std::vector<SamplePart>& parts, int64_t n_words);
 
     // What is searched; l2 is in units of weight.
     SearchInput search_input(SearchRule rule) const;
@@ -61,6 +86,7 @@ class Sample {
     int64_t n_rows() const {
         return all_rows() ? rows_.n : static_cast<int64_t>(draw_.rows.size());
     }
+    int64_t n_columns() const { return in_.codes.n_features; }
     int64_t n_outputs() const { return n_words_; }
     int64_t n_table_rows() const { return in_.slopes.numbers.n_in_all; }
     uint64_t seed() const { return in_.seed; }

@@ -340,13 +340,18 @@ class SamplePlan:
 
     def __init__(self, n_rows: int, n_outputs: int, newton: bool) -> None: ...
 
+class SearchedColumns:
+    """n_codes and kinds (C,) of the columns that structures are searched on."""
+
+    def __init__(self, n_codes: Ints, kinds: Bytes) -> None: ...
+
 class Sample:
     """The rows that a structure is searched on, with noisy gradients as integers.
 
     One shard of all rows draws it by `draw`. Several draw their parts in stages: `begin`; `pilot`;
     `draw_part` from the sum of the pilots, which returns the number of rows; `squares` from the
-    number of rows in the shards before and in all; `pack` from the sum of the squares; and another
-    sample that has them `join`. bounds: of |gradient| and of the second derivatives.
+    number of rows in the shards before and in all; `pack` from the sum of the squares; `write`; and
+    another sample that has them `join`. bounds: of |gradient| and of the second derivatives.
     """
 
     def __init__(self) -> None: ...
@@ -374,7 +379,28 @@ class Sample:
     def draw_part(self, pilot: Floats) -> int: ...
     def squares(self, before: int, n_in_all: int) -> NDArray[np.int64]: ...
     def pack(self, squares: NDArray[np.int64]) -> None: ...
-    def join(self, parts: Sequence[Sample]) -> None: ...
+    @property
+    def planned_rows(self) -> int:
+        """Rows in all shards if as many are drawn as planned, for which words can be packed."""
+    @property
+    def packed_for(self) -> tuple[int, int]:
+        """From how many to how many rows in all shards these words are right."""
+    @property
+    def part_shape(self) -> tuple[int, int, int]:
+        """Rows N, codes of a row C and outputs K of a part."""
+    def write(self, codes: Bytes, words: NDArray[np.int64]) -> Floats:
+        """Write codes (N, C) and words (K, N) of a part; return how the words are packed, (5,)."""
+    def join(
+        self,
+        codes: Sequence[Bytes],
+        words: Sequence[NDArray[np.int64]],
+        packing: Floats,
+        columns: SearchedColumns,
+        n_in_all: int,
+        n_copies: int,
+        draws: Draws,
+    ) -> None:
+        """Become the sample of all parts, packed alike, of a table of so many rows and copies."""
     @property
     def bundles(self) -> object:
         """How columns that are searched are features, kept for the rule; None if they are."""

@@ -34,9 +34,17 @@ def boost(chain: Chain, n_steps: int, callbacks: Sequence[Callback] = ()) -> Tra
         info = step_info(chain, last, move)
     for callback in callbacks:
         callback.finish(info)
-    if not np.isfinite(chain.trace.values).all() or not np.isfinite(chain.rows.raw).all():
-        raise ChainDiverged(len(chain.trace))
+    check_finite(chain)
     return chain.trace
+
+
+def check_finite(chain: Chain) -> None:
+    """Raise ChainDiverged if a tree or a raw score of a chain is not finite.
+
+    A step finds out about the one before; nothing else looks at the last.
+    """
+    if not np.isfinite(chain.trace.values).all() or not chain.rows.is_finite():
+        raise ChainDiverged(len(chain.trace))
 
 
 def look_on(callbacks: Sequence[Callback], info: StepInfo) -> Stop | None:

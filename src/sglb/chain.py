@@ -18,8 +18,8 @@ from sglb import _core
 from sglb.growth import LOOK_EVERY, GrowthCheck
 from sglb.leaves import LeafRule
 from sglb.replay import Replay
+from sglb.rows import Rows
 from sglb.samplers import Move, Sampler
-from sglb.shard import Rows
 from sglb.structure import Structure, StructureRule
 from sglb.trace import Trace
 

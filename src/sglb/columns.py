@@ -1,6 +1,7 @@
 """A matrix whose columns are stored apart, as in frames, and copied a few at a time."""
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,21 @@ class Columns:
         self.dtype: np.dtype[Any] = np.dtype(dtype)
         self._readers = tuple(readers)
 
+    @classmethod
+    def of(cls, values: "Array | Columns") -> "Columns":
+        """Return the columns of an array."""
+        if isinstance(values, Columns):
+            return values
+        readers = [partial(values.__getitem__, (slice(None), c)) for c in range(values.shape[1])]
+        return cls(len(values), readers, values.dtype)
+
     def __len__(self) -> int:
         return self.shape[0]
+
+    def take(self, kept: Array, dtype: Any) -> "Columns":
+        """Return the rows of a mask in another type, still read when they are needed."""
+        readers = [partial(_read_kept, read, kept) for read in self._readers]
+        return Columns(int(np.count_nonzero(kept)), readers, dtype)
 
     def __getitem__(self, rows: Any) -> Array:
         """Return the selected rows of all columns."""
@@ -41,6 +55,11 @@ class Columns:
         for column, read in enumerate(readers):
             matrix[:, column] = read()[rows]
         return matrix
+
+
+def _read_kept(read: Callable[[], Array], kept: Array) -> Array:
+    column: Array = read()[kept]
+    return column
 
 
 def column_blocks(X: "Array | Columns") -> Iterator[tuple[slice, Array]]:

@@ -1,10 +1,26 @@
 """What can go wrong, by name. The lowest room: it imports nothing of the library."""
 
+import contextlib
+import os
+import sys
+import warnings
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+# How the names of files begin whose lines are not the user's: those of the library, and the one
+# that runs its context managers.
+NOT_THE_USERS = (os.path.join(os.path.dirname(__file__), ""), contextlib.__file__)
+
+
+def warn(message: str) -> None:
+    """Warn the user at the line that called this library, however far below it that is."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(NOT_THE_USERS):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, UserWarning, stacklevel=level)
 
 
 def require_rows(

@@ -11,7 +11,7 @@ from sglb.errors import ChainDiverged
 from sglb.samplers import Move
 
 if TYPE_CHECKING:
-    from sglb.shard import Rows
+    from sglb.rows import Rows
     from sglb.trace import Trace
 
 Floats = NDArray[np.float64]

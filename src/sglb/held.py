@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from sglb.bins import Bins
+    from sglb.cluster import TrainingData
     from sglb.labels import LabelColumn
     from sglb.target import Target
-    from sglb.training_set import TrainingSet
 
 Bytes = NDArray[np.uint8]
 
@@ -38,7 +38,7 @@ class HeldTable(ABC):
     @property
     @abstractmethod
     def empty(self) -> Any:
-        """A frame without rows, of a library that narwhals reads, with the columns in order."""
+        """An array of numbers, or a frame of a library that narwhals reads, without rows."""
 
     @abstractmethod
     def held_labels(self, column: int) -> "LabelColumn":
@@ -116,7 +116,7 @@ class HeldCodes(ABC):
         target: "Target",
         n_copies: int,
         n_threads: int,
-    ) -> "TrainingSet":
+    ) -> "TrainingData":
         """Lay out the codes for a chain, as `TrainingSet.build` does; `target` is of all copies.
 
         Of rows in parts: `CodeCounts.of` each, their sum, `CodeLayout.decide` with

@@ -10,7 +10,6 @@ Part of reading a table; used by `frame`.
 """
 
 import re
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, time, timedelta
@@ -21,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sglb import _core
+from sglb.errors import warn
 
 Array = NDArray[Any]
 
@@ -165,8 +165,6 @@ def warn_of_numbers(columns: Mapping[Any, LabelColumn]) -> None:
     ]
     if names:
         shown = ", ".join(map(repr, names[:20]))
-        warnings.warn(
+        warn(
             f"these columns hold numbers as text and become categories: {shown}; {NUMBER_ADVICE}",
-            UserWarning,
-            stacklevel=8,  # the caller of fit
         )

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from sglb.structure import Structure
 
 if TYPE_CHECKING:
     from sglb.losses import Loss
-    from sglb.shard import Rows
+    from sglb.rows import Rows
     from sglb.slopes import SlopeBounds
 
 LeafMethod = Literal["gradient", "newton"]
@@ -48,6 +48,22 @@ class NewtonPath:
         self.row_stride = row_stride
         self.n_steps = 0
         self.core = _core.NewtonPath(self.sum, self.last, self.curvature, row_stride)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        arrays = self.sum, self.last, self.curvature
+        return NewtonPath._rebuilt, (*arrays, self.row_stride, self.n_steps)
+
+    @classmethod
+    def _rebuilt(
+        cls, total: Floats, last: Floats, curvature: Floats, row_stride: int, n_steps: int
+    ) -> "NewtonPath":
+        path = cls(len(total), total.shape[1], row_stride)
+        for mine, other in zip(
+            (path.sum, path.last, path.curvature), (total, last, curvature), strict=True
+        ):
+            mine[:] = other
+        path.n_steps = n_steps
+        return path
 
     def on_all_rows(self) -> None:
         """Let the next step look at all rows."""

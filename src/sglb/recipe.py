@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 from sglb.bins import Bins
 from sglb.categories import Encoding, row_orders, training_codes
 from sglb.chain import Chain
+from sglb.cluster import DealtRows, TrainingData
 from sglb.folds import N_FOLDS, CrossValidation, Fold, assign_folds
 from sglb.frame import Features
 from sglb.losses import Loss
 from sglb.noise import NOISE_VERSION, chain_seed
+from sglb.rows import Rows
 from sglb.settings import Settings
 from sglb.shard import Shard
 from sglb.structure import GreedySearch
@@ -89,7 +91,12 @@ class Recipe:
         return Trace(self.bins, self.settings.max_depth, self.offset, size=size)
 
     def make_chain(
-        self, data: TrainingSet, n_threads: int, trace: Trace | None = None, *, number: int = 0
+        self,
+        data: TrainingData,
+        n_threads: int,
+        trace: Trace | None = None,
+        *,
+        number: int = 0,
     ) -> Chain:
         """Return a chain on all rows of `data`, in the state that a trace leads to.
 
@@ -110,7 +117,11 @@ class Recipe:
             random_strength=settings.random_strength,
             n_threads=n_threads,
         )
-        rows = Shard.start(data, loss, trace, newton=newton, n_threads=n_threads)
+        rows: Rows
+        if isinstance(data, DealtRows):
+            rows = data.start_rows(loss, trace, newton=newton, number=number)
+        else:
+            rows = Shard.start(data, loss, trace, newton=newton, n_threads=n_threads)
         seed = chain_seed(settings.seed, number) if number else settings.seed
         return Chain(rows, settings.sampler, rule, settings.leaves, trace, seed=seed)
 

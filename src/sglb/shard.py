@@ -3,7 +3,7 @@
 A shard holds some rows of the training data: their codes, targets, weights, and the chain's state
 there. It knows the number of its first row in the whole table and totals over all rows, and answers
 in integers and maxima, which do not depend on order. So one shard of all rows and several that hold
-a part each (`Shards`) give the same model, bit for bit.
+a part each (`cluster`) give the same model, bit for bit.
 """
 
 import math
@@ -21,11 +21,11 @@ from sglb.row_numbers import RowNumbers
 from sglb.samplers import Move
 from sglb.slopes import SlopeBounds, SlopesAt
 from sglb.structure import Sample, SamplePlan, Structure
-from sglb.target import Target
 from sglb.totals import Totals
 from sglb.trace import Trace, mean_raw
 from sglb.training_set import TrainingSet
 from sglb.transition import Transition
+from sglb.weights import RowSelection
 
 Floats = NDArray[np.float64]
 
@@ -98,6 +98,11 @@ class Shard:
         return cls(data, loss, state, trace.offset, newton=newton, n_threads=n_threads)
 
     @property
+    def sample(self) -> Sample:
+        """The part of a sample that is being drawn here."""
+        return self._sample
+
+    @property
     def n_rows(self) -> int:
         """Rows of all shards, copies included."""
         return self.totals.n_rows * self.totals.n_copies
@@ -125,7 +130,6 @@ class Shard:
     ) -> Sample:
         """Begin to draw this shard's part of a sample."""
         sample, noise = self._sample, move.structure_noise / self._root_copies
-        sample.time = move.time_at(draws.step)
         rate = self._here.row_rate(move)
         sample.begin(self._core, self._here.slopes, plan, noise, rate, bounds, draws)
         return sample
@@ -199,151 +203,25 @@ class Shard:
                 squares.add(np.square(residual), part.kernel_weight)
         return squares
 
-    def losses(self, constant: Floats | None = None) -> tuple[Floats, Floats]:
-        """Return the losses and weights of rows that are enough to estimate a mean of.
+    def losses(
+        self, constant: Floats | None = None, rows: RowSelection | None = None
+    ) -> tuple[Floats, Floats]:
+        """Return the losses and weights of rows, those that are enough to estimate a mean of.
 
         At the current raw scores, or at a constant one (n_outputs,).
         """
-        rows = self.loss.representative_rows(self.data.n_rows)
+        if rows is None:
+            rows = self.loss.representative_rows(self.data.n_rows)
         raw = self.raw[:, rows]
         if constant is not None:
             raw = np.repeat(constant[:, None], raw.shape[1], axis=1)
         target = self.data.target.take(rows)
         return self.loss.losses(target, user_shape(raw)), target.weight
 
+    def is_finite(self) -> bool:
+        """Whether all raw scores are."""
+        return bool(np.isfinite(self.raw).all())
+
     def advance(self, structure: Structure, values: Floats, transition: Transition) -> None:
         """Move the state: S <- C S + b (x) tree."""
         _core.advance(self._core, structure, values, transition.core, self.offset, self.state)
-
-
-class Shards:
-    """Several shards as one: their integers are added up, their bounds are maxima."""
-
-    def __init__(self, shards: Sequence[Shard]) -> None:
-        self.shards = list(shards)
-        if self.loss.by_group:
-            _check_whole_queries([shard.data.target for shard in shards])
-        self._sample = _core.Sample()
-        self._sample.bundles = shards[0].data.bundles
-
-    @property
-    def totals(self) -> Totals:
-        """What is known of all rows."""
-        return self.shards[0].totals
-
-    @property
-    def loss(self) -> Loss:
-        """The loss of the chain."""
-        return self.shards[0].loss
-
-    @property
-    def raw(self) -> Floats:
-        """Raw scores of all rows, (n_outputs, n_rows): a copy."""
-        n_copies = self.shards[0].totals.n_copies
-        parts = [np.split(shard.raw, n_copies, axis=1) for shard in self.shards]
-        return np.concatenate([part for copy in zip(*parts, strict=True) for part in copy], axis=1)
-
-    @property
-    def n_rows(self) -> int:
-        """Rows of all shards, copies included."""
-        return self.shards[0].n_rows
-
-    @property
-    def n_outputs(self) -> int:
-        """Raw scores of a row."""
-        return self.shards[0].n_outputs
-
-    @property
-    def is_stored(self) -> bool:
-        """Whether slopes are kept in arrays."""
-        return self.shards[0].is_stored
-
-    def refresh_slopes(self, move: Move, draws: _core.Draws) -> SlopeBounds:
-        """Make the slopes those of the current raw scores, and return bounds of them."""
-        return _largest([shard.refresh_slopes(move, draws) for shard in self.shards])
-
-    def draw(self, plan: SamplePlan, bounds: SlopeBounds, move: Move, draws: _core.Draws) -> Sample:
-        """Draw the sample that a structure is searched on."""
-        parts = [shard.begin_draw(plan, bounds, move, draws) for shard in self.shards]
-        pilot = np.sum([part.pilot() for part in parts], axis=0)
-        counts = [part.draw_part(pilot) for part in parts]
-        before = np.cumsum([0, *counts])
-        squares: NDArray[np.int64] = np.sum(
-            [
-                part.squares(int(first), int(before[-1]))
-                for part, first in zip(parts, before[:-1], strict=True)
-            ],
-            axis=0,
-            dtype=np.int64,
-        )
-        for part in parts:
-            part.pack(squares)
-        self._sample.join(parts)
-        self._sample.time = parts[0].time
-        return self._sample
-
-    def leaf_sums(
-        self,
-        structure: Structure,
-        bounds: SlopeBounds,
-        move: Move,
-        draws: _core.Draws,
-        path: NewtonPath | None = None,
-    ) -> _core.LeafSums:
-        """Add up slopes and weights of the rows of each leaf."""
-        first, *others = [
-            shard.leaf_sums(structure, bounds, move, draws, path) for shard in self.shards
-        ]
-        for other in others:
-            first.add(other)
-        return first
-
-    def look_ahead(
-        self, structure: Structure, path: NewtonPath, move: Move, draws: _core.Draws
-    ) -> SlopeBounds:
-        """Take the slopes where a path has come to, and return bounds of them."""
-        return _largest([shard.look_ahead(structure, path, move, draws) for shard in self.shards])
-
-    def advance(self, structure: Structure, values: Floats, transition: Transition) -> None:
-        """Move the state: S <- C S + b (x) tree."""
-        for shard in self.shards:
-            shard.advance(structure, values, transition)
-
-    def losses(self, constant: Floats | None = None) -> tuple[Floats, Floats]:
-        """Return the losses and weights of rows that are enough to estimate a mean of."""
-        losses, weights = zip(*(shard.losses(constant) for shard in self.shards), strict=True)
-        return np.concatenate(losses), np.concatenate(weights)
-
-    def energy(self) -> sums.ExactSum:
-        """Return the weighted sum of the loss, with all digits."""
-        return _merged([shard.energy() for shard in self.shards])
-
-    def squared_residuals(self, traces: Sequence[Trace] = ()) -> sums.ExactSum:
-        """Return the weighted sum of (y - prediction)^2 at the current state or at the mean of the
-        last states of other traces.
-        """
-        return _merged([shard.squared_residuals(traces) for shard in self.shards])
-
-
-Rows = Shard | Shards
-
-
-def _check_whole_queries(parts: Sequence[Target]) -> None:
-    """Reject shards that divide a query, whose rows need to know one another."""
-    queries = np.concatenate([np.unique(part.groups) for part in parts])
-    numbers, counts = np.unique(queries, return_counts=True)
-    if (counts > 1).any():
-        divided = numbers[np.argmax(counts > 1)]
-        raise ValueError(f"query {divided} lies in several shards; deal whole queries to a shard")
-
-
-def _merged(parts: Sequence[sums.ExactSum]) -> sums.ExactSum:
-    total = sums.ExactSum()
-    for part in parts:
-        total.merge(part)
-    return total
-
-
-def _largest(bounds: Sequence[SlopeBounds]) -> SlopeBounds:
-    gradients, hessians = zip(*bounds, strict=True)
-    return max(gradients), max(hessians)

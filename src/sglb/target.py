@@ -4,7 +4,7 @@ Nothing in it is missing: a row without a stated weight weighs 1, and a target o
 classes, which is an empty array.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, Literal, Self
 
@@ -68,6 +68,15 @@ class Target:
 
     def __len__(self) -> int:
         return len(self.values)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Keep what was stated; equal weights, a view of a number, would become an array."""
+        state = {each.name: getattr(self, each.name) for each in fields(self)}
+        return state | {"weight": None} if are_equal(self.weight) else state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        weight = as_weights(state["weight"], len(state["values"]))
+        self.__dict__.update(state, weight=weight)
 
     @property
     def n_classes(self) -> int:

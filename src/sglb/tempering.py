@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sglb import _core
-from sglb.boosting import look_on, step_info
+from sglb.boosting import check_finite, look_on, step_info
 from sglb.callbacks import Callback, StepInfo, overrides_step
 from sglb.chain import Chain
 from sglb.elementary import log
@@ -119,6 +119,8 @@ def temper(
         step = info.step
     for callback in callbacks:
         callback.finish(info)
+    for chain in replicas.chains:
+        check_finite(chain)
     return info
 
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from sglb.losses import Loss
 from sglb.metrics import Metric
+from sglb.rows import Rows
 from sglb.samplers import Move
-from sglb.shard import Rows
 from sglb.structure import Structure
 from sglb.trace import Trace
 

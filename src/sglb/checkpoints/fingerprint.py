@@ -14,6 +14,7 @@ from sglb.archive import dumps
 from sglb.archive.arguments import from_json, to_json
 from sglb.callbacks import EvaluationSet
 from sglb.categories import storage
+from sglb.cluster import DealtRows, TrainingData
 from sglb.leaves import LeafRule
 from sglb.losses import Loss
 from sglb.metrics import Metric
@@ -21,7 +22,6 @@ from sglb.model import Model
 from sglb.recipe import Kind, Recipe
 from sglb.schedules import Moving, StepFunction
 from sglb.target import Target
-from sglb.training_set import TrainingSet
 
 # Sections, each a JSON value by name. Where one differs, those after it need not be looked at.
 Fingerprint = dict[str, dict[str, Any]]
@@ -49,7 +49,7 @@ def describe_parameters(kind: Kind, parameters: Mapping[str, Any]) -> dict[str, 
 
 
 def describe_data(
-    data: TrainingSet,
+    data: TrainingData,
     sets: Sequence[EvaluationSet],
     metrics: Sequence[Metric],
     recipe: Recipe,
@@ -66,7 +66,7 @@ def describe_data(
         "init_model": None if origin is None else _digest(np.frombuffer(dumps(origin), np.uint8)),
         "eval_metric": [metric.name for metric in metrics] if sets else [],
         "n_eval_sets": len(sets),
-        **_rows(data.code_columns, data.target, ""),
+        **_rows(_codes(data), data.target, ""),
     }
     for number, each in enumerate(sets):
         described |= _rows(each.columns, each.target, f"eval_set[{number}].")
@@ -121,7 +121,12 @@ def _shown(value: Any) -> str:
     return reprlib.repr(from_json(value) if isinstance(value, dict) else value)
 
 
-def _rows(columns: NDArray[np.uint8], target: Target, prefix: str) -> dict[str, Any]:
+def _codes(data: TrainingData) -> NDArray[Any]:
+    """Return the codes of training rows or, of those on servers, what they say of their pieces."""
+    return np.array(data.digests()) if isinstance(data, DealtRows) else data.code_columns
+
+
+def _rows(columns: NDArray[Any], target: Target, prefix: str) -> dict[str, Any]:
     """Return digests of rows: codes, which are all that chains see of X, and target."""
     parts: dict[str, NDArray[Any]] = {
         "X": columns,

@@ -14,7 +14,7 @@ from sglb.checkpoints.checkpoint import Checkpoint
 from sglb.checkpoints.fingerprint import Fingerprint, describe_settings, differences
 from sglb.checkpoints.snapshot import Snapshot
 from sglb.checkpoints.store import Store
-from sglb.errors import CheckpointError, ModelFormatError
+from sglb.errors import CheckpointError, ModelFormatError, warn
 from sglb.recipe import Recipe
 from sglb.replay import Replay
 from sglb.trace import Trace
@@ -132,7 +132,7 @@ class Journal:
         except CheckpointError as error:
             if self.checkpoint.on_error == "raise":
                 raise
-            warnings.warn(f"{error}; training goes on", UserWarning, stacklevel=2)
+            warn(f"{error}; training goes on")
         else:
             self._snapshot = snapshot
         written = time.monotonic()

@@ -7,13 +7,12 @@ import contextlib
 import fcntl
 import os
 import threading
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
 from sglb.archive import read_bytes
 from sglb.checkpoints.snapshot import Snapshot
-from sglb.errors import CheckpointError, ModelFormatError
+from sglb.errors import CheckpointError, ModelFormatError, warn
 from sglb.files import check_destination, sync_folder
 
 # What this process writes to, and its number: a fork has its parent's table, but not its locks.
@@ -92,11 +91,9 @@ class Store:
                 continue
             self._is_valid = path == self.path
             if damages:
-                warnings.warn(
+                warn(
                     f"the checkpoint {damages[0]} is damaged; the one before it is used, with"
                     f" {snapshot.n_steps:,} steps",
-                    UserWarning,
-                    stacklevel=6,
                 )
             return snapshot
         if damages:

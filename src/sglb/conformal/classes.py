@@ -81,7 +81,7 @@ class ConformalClasses:
             consequence = f"class {short[0]} is in every set"
             if len(short) > 1:
                 consequence = f"classes {', '.join(map(str, short))} are in every set"
-            warn_too_few(int(n_rows[short].min()), coverage, consequence, stacklevel=2)
+            warn_too_few(int(n_rows[short].min()), coverage, consequence)
         return PredictionSets(1.0 - table <= bounds, coverage, coverage, n_rows)
 
 

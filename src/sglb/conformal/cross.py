@@ -81,7 +81,7 @@ class CrossConformal:
         k = rank(len(self), coverage)
         if k > len(self):
             bounds = np.tile([-math.inf, math.inf], (means.shape[1], 1))
-            warn_too_few(len(self), coverage, "intervals are infinite", stacklevel=2)
+            warn_too_few(len(self), coverage, "intervals are infinite")
         else:
             upper = self._order_statistic(means, scales, k)
             bounds = np.column_stack([-self._order_statistic(-means, scales, k), upper])

@@ -1,13 +1,12 @@
 """Sets of classes from out-of-fold probabilities: every row trains and every row calibrates."""
 
-import warnings
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sglb.conformal.classes import PredictionSets, read_label, read_probability
 from sglb.conformal.cross import read_fold
 from sglb.conformal.ranks import Floats, check_coverage, rows_needed
+from sglb.errors import warn
 
 
 class CrossConformalClasses:
@@ -49,13 +48,11 @@ class CrossConformalClasses:
         least /= len(self.scores)
         alpha = 1.0 - coverage
         if (short := np.flatnonzero(least > alpha)).size:
-            warnings.warn(
+            warn(
                 f"{n_rows[short].min()} rows of a class in {len(self.scores)} folds are too few for"
                 f" a coverage of {coverage:g}, which needs"
                 f" {len(self.scores) * rows_needed(coverage)}; in every set are the classes"
                 f" {', '.join(map(str, short))}",
-                UserWarning,
-                stacklevel=2,
             )
         guarantee = max(1.0 - 2.0 * alpha, 0.0)
         return PredictionSets(p_value > alpha, coverage, guarantee, n_rows)

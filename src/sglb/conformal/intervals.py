@@ -60,5 +60,5 @@ def read_scale(scale: ArrayLike, n_rows: int) -> Floats:
 
 def _intervals(low: Floats, high: Floats, coverage: float, scores: Scores) -> Intervals:
     if len(low) and not np.isfinite(high).all():
-        warn_too_few(len(scores), coverage, "intervals are infinite", stacklevel=3)
+        warn_too_few(len(scores), coverage, "intervals are infinite")
     return Intervals(np.column_stack([low, high]), coverage, coverage, len(scores))

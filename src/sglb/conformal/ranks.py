@@ -7,14 +7,13 @@ finite bound is valid.
 """
 
 import math
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sglb import sums
-from sglb.errors import require_rows
+from sglb.errors import require_rows, warn
 
 Floats = NDArray[np.float64]
 
@@ -77,13 +76,11 @@ def rows_needed(coverage: float) -> int:
     return n_rows
 
 
-def warn_too_few(n_rows: int, coverage: float, consequence: str, stacklevel: int) -> None:
+def warn_too_few(n_rows: int, coverage: float, consequence: str) -> None:
     """Warn that n_rows rows are too few for a finite bound, and of the consequence."""
-    warnings.warn(
+    warn(
         f"{n_rows} calibration rows are too few for a coverage of {coverage:g}, which needs"
         f" {rows_needed(coverage)}: {consequence}",
-        UserWarning,
-        stacklevel=stacklevel + 1,
     )
 
 

@@ -15,7 +15,7 @@ from sklearn.utils import Tags
 
 from sglb import archive
 from sglb.archive.arguments import is_lost
-from sglb.callbacks import Callback, EvaluationSet, check_callbacks
+from sglb.callbacks import Callback, check_callbacks
 from sglb.checkpoints import (
     Fingerprint,
     Journal,
@@ -24,22 +24,20 @@ from sglb.checkpoints import (
     open_journal,
     take_checkpoint,
 )
-from sglb.costs import read_costs
 from sglb.estimators.constructor import check_names, known_names
 from sglb.estimators.continuing import Origin, find_origin
 from sglb.estimators.drawn import draw_for_plan
-from sglb.estimators.evaluation import NO_GROUPS, EvalSets, StatedSet, check_watched, list_sets
-from sglb.estimators.fitted import FittedChain
+from sglb.estimators.evaluation import EvalSets, StatedSet, check_watched, list_sets
 from sglb.estimators.posterior import Posterior
+from sglb.estimators.rows import RowReader, evaluation_sets
 from sglb.estimators.sources import ChainSource
 from sglb.estimators.training import Scoring, Training
-from sglb.frame import read_features, read_weight
 from sglb.losses import Loss
 from sglb.metrics import Metric, MetricSpec, get_metrics
 from sglb.model import Model
 from sglb.noise import chain_seed
 from sglb.posterior import AUTO_STEPS, PosteriorKind, PosteriorPlan
-from sglb.prepare import EncodedRows, LabelledRows, Request, prepare, warn_of_repeats
+from sglb.prepare import Request, prepare
 from sglb.recipe import Kind
 from sglb.settings import check_parameters, n_threads
 from sglb.target import Target
@@ -48,7 +46,7 @@ Array = NDArray[Any]
 Floats = NDArray[np.float64]
 
 
-class ChainEstimator(FittedChain):
+class ChainEstimator(RowReader):
     """An estimator whose fit runs a chain."""
 
     _kind: ClassVar[Kind]
@@ -56,7 +54,6 @@ class ChainEstimator(FittedChain):
     loss: Any
     random_strength: str | float
     init: str
-    categorical_features: Any
     uncertainty: bool
     early_stopping_rounds: int | None
     warm_start: bool
@@ -195,53 +192,9 @@ class ChainEstimator(FittedChain):
         training = Training(recipe, data, threads, self.verbose, journal)
         return training.run(scoring, callbacks, uncertainty=self.uncertainty)
 
-    def _read_rows(self, stated: StatedSet) -> LabelledRows:
-        """Read the training rows; rows of weight zero are dropped."""
-        features = read_features(
-            self,
-            stated.X,
-            reset=True,
-            categorical=self.categorical_features,
-            n_threads=n_threads(self.n_jobs),
-        )
-        weight = read_weight(stated.weight, features)
-        warn_of_repeats(weight)
-        target = self._read_target(stated.y, weight).in_groups(stated.groups)
-        return LabelledRows(features, _with_costs(target, stated.costs)).with_weight()
-
-    def _read_target(self, y: Any, weight: Floats, training: Target | None = None) -> Target:
-        """Read a target, that of training or of rows to score beside a training target."""
-        raise NotImplementedError
-
-    def _training_weight(self, y: Any, weight: Floats) -> Floats:
-        """Return the weights that training gives to rows of stated weights."""
-        return weight
-
     def _choose_loss(self, classes: Array) -> Loss:
         """Return the loss that the parameters ask for; there are no classes in regression."""
         raise NotImplementedError
-
-    def _read_evaluation(
-        self, stated_sets: Sequence[StatedSet], rows: LabelledRows, loss: Loss
-    ) -> list[LabelledRows]:
-        """Read the evaluation sets; reject targets outside the domain of the loss."""
-        sets = []
-        mask, threads = rows.features.is_categorical, n_threads(self.n_jobs)
-        for number, stated in enumerate(stated_sets):
-            try:
-                features = read_features(
-                    self, stated.X, reset=False, categorical=mask, n_threads=threads
-                )
-                if not len(features):
-                    raise ValueError("X has no rows")
-                weight = read_weight(stated.weight, features, f"weight of validation_{number}")
-                target = self._read_target(stated.y, weight, rows.target)
-                target = _with_costs(target.in_groups(stated.groups), stated.costs)
-                loss.check_target(target)
-            except ValueError as error:
-                raise ValueError(f"eval_set[{number}]: {error}") from error
-            sets.append(LabelledRows(features, target))
-        return sets
 
     def posterior(
         self,
@@ -308,22 +261,6 @@ class ChainEstimator(FittedChain):
         """Return another estimator of the same model, which the next fit does not change."""
         return self._of(self._fitted())
 
-    def _read_known_rows(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
-        groups: NDArray[np.int64] = NO_GROUPS,
-        costs: Any = None,
-    ) -> LabelledRows:
-        """Read the training rows of the fitted model once more, or others for it to learn from."""
-        classes = self._fitted().recipe.classes
-        features = self._read(X, n_threads(self.n_jobs))
-        weight = self._training_weight(y, read_weight(sample_weight, features))
-        known = Target.of([], classes=classes) if len(classes) else None
-        target = self._read_target(y, weight, known).in_groups(groups)
-        return LabelledRows(features, _with_costs(target, costs)).with_weight()
-
     def _fitted_posterior(self) -> Posterior:
         """Return the posterior that fit has drawn."""
         drawn = self._fitted().posterior
@@ -369,23 +306,6 @@ class ChainEstimator(FittedChain):
             recipe = replace(recipe, loss=self._choose_loss(recipe.classes))
         model = replace(model, recipe=recipe)
         self._adopt(model)
-
-
-def evaluation_sets(
-    sets: Sequence[LabelledRows], encoded: EncodedRows, n_threads: int
-) -> list[EvaluationSet]:
-    """Return the evaluation sets as codes, by the names that scores have."""
-    return [
-        EvaluationSet(f"validation_{number}", encoded.encode(rows.features, n_threads), rows.target)
-        for number, rows in enumerate(sets)
-    ]
-
-
-def _with_costs(target: Target, costs: Any) -> Target:
-    """Return a target with the stated costs, if there are any."""
-    if costs is None:
-        return target
-    return target.with_costs(read_costs(costs, len(target), target.classes))
 
 
 def check_costs(

@@ -7,19 +7,19 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.model_selection import FixedThresholdClassifier
-from sklearn.utils import Tags, compute_sample_weight
+from sklearn.utils import Tags
 
-from sglb import sums
 from sglb.callbacks import Callback
 from sglb.estimators.absent import Absent
 from sglb.estimators.base import Array, ChainEstimator, Floats
 from sglb.estimators.calibrated import CalibratedClassifier
+from sglb.estimators.classes import number_labels, numbers_of, weigh_classes
 from sglb.estimators.conformal import ConformalClassifier
 from sglb.estimators.constructor import keep
 from sglb.estimators.cross_conformal import CrossConformalClassifier
 from sglb.estimators.deciding import DecisionMixin, at_threshold, tune_out_of_fold
 from sglb.estimators.evaluation import EvalSets, StatedSet, list_sets, with_eval_costs
-from sglb.frame import read_labels, read_weight
+from sglb.frame import read_labels
 from sglb.losses import LOSSES, Loss, get_loss
 from sglb.metrics import MetricSpec
 from sglb.samplers import Sampler
@@ -210,22 +210,10 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator, DecisionMixin):  # type: i
         if training is not None:
             return Target.of(numbers_of(labels, training.classes), weight, classes=training.classes)
         values, classes = number_labels(labels)
-        return Target.of(values, self._class_weights(labels, weight), classes=classes)
+        return Target.of(values, weigh_classes(self.class_weight, labels, weight), classes=classes)
 
     def _training_weight(self, y: Any, weight: Floats) -> Floats:
-        return self._class_weights(read_labels(self, y, len(weight)), weight)
-
-    def _class_weights(self, labels: Array, weight: Floats) -> Floats:
-        """Return the weight of each row, by its class too."""
-        if self.class_weight is None:
-            return weight
-        share = read_weight(
-            compute_sample_weight(self.class_weight, labels), labels, "class_weight"
-        )
-        both = weight * share
-        read_weight(both, labels, "sample_weight times class_weight")
-        # Weights of classes say which one matters more, not how many rows there are.
-        return np.asarray(both / sums.mean(share, weight), dtype=np.float64)
+        return weigh_classes(self.class_weight, read_labels(self, y, len(weight)), weight)
 
     def _choose_loss(self, classes: Array) -> Loss:
         n_classes = len(classes)
@@ -405,28 +393,3 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator, DecisionMixin):  # type: i
             X, lambda values, threads: states.entropies(values, name, parameter, n_classes, threads)
         )
         return Uncertainty(*parts)
-
-
-def number_labels(labels: Array) -> tuple[Floats, Array]:
-    """Return the number of each label among the classes, and the classes, sorted."""
-    if labels.dtype.kind in "biu" and len(labels):
-        first, last = int(labels.min()), int(labels.max())
-        if last - first < 2**16:  # counting costs less than sorting
-            wide = np.uint64 if labels.dtype == np.uint64 else np.int64
-            offset = labels.astype(wide) - wide(first)
-            is_label = np.bincount(offset.astype(np.int64, copy=False)) > 0
-            numbers = np.cumsum(is_label, dtype=np.float64) - 1.0
-            known = np.flatnonzero(is_label).astype(wide) + wide(first)
-            return numbers[offset], known.astype(labels.dtype)
-    classes, index = np.unique(labels, return_inverse=True)
-    return index.astype(np.float64), classes
-
-
-def numbers_of(labels: Array, classes: Array) -> Floats:
-    """Return the number of each label among known classes."""
-    different, index = np.unique(labels, return_inverse=True)
-    numbers = {label: number for number, label in enumerate(classes.tolist())}
-    unknown = [label for label in different.tolist() if label not in numbers]
-    if unknown:
-        raise ValueError(f"y has labels that do not occur in the training rows: {unknown}")
-    return np.array([numbers[label] for label in different.tolist()], dtype=np.float64)[index]

@@ -1,6 +1,5 @@
 """A fitted estimator: every prediction is a way to read its model."""
 
-import warnings
 from collections.abc import Callable, Iterator
 from numbers import Integral
 from pathlib import Path
@@ -13,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sglb import archive
 from sglb.diagnostics import LEAST_DRAWS, rhat
+from sglb.errors import warn
 from sglb.frame import Features, read_features
 from sglb.held import HeldNumbers
 from sglb.losses import UserLoss
@@ -296,7 +296,7 @@ class FittedChain(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no
         """Return the states of the chains that serve as their draws."""
         model = self._fitted()
         check_parameters({"n_states": n_states})
-        warn_if_not_draws(model, stacklevel=3)
+        warn_if_not_draws(model)
         numbers = [steps.tolist() for steps in drawn_states(model, n_states)]
         return States.of(chains_of_draws(model), numbers)
 
@@ -316,7 +316,7 @@ class FittedChain(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no
         A loss of your own is code and not in the file: a classifier then has `decision_function`
         and `predict`, but no probabilities. Pickle keeps it, where the loss can be imported.
         """
-        write_model(self._fitted(), path, stacklevel=2)
+        write_model(self._fitted(), path)
 
 
 def in_shape(predictions: Floats) -> Floats:
@@ -324,17 +324,13 @@ def in_shape(predictions: Floats) -> Floats:
     return predictions[:, 0] if predictions.shape[1] == 1 else predictions
 
 
-def write_model(
-    model: Model, path: str | Path, draws: AnyPosterior | None = None, *, stacklevel: int
-) -> None:
+def write_model(model: Model, path: str | Path, draws: AnyPosterior | None = None) -> None:
     """Write a model, with draws or without, to a file; warn of what the file cannot hold."""
     loss = model.recipe.loss
     if isinstance(loss, UserLoss) and callable(getattr(loss.user, "link", None)):
-        warnings.warn(
+        warn(
             f"the link of loss '{loss.name}' is code and not in the file: predictions of the"
             " loaded model are raw scores; pickle keeps it",
-            UserWarning,
-            stacklevel=stacklevel + 1,
         )
     archive.write(model, path, draws)
 

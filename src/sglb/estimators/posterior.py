@@ -70,7 +70,7 @@ class Posterior:
                 " its own means, load it and call sglb.posterior_of(model, X, y) again; the same"
                 " random_state gives the same draws"
             )
-        write_model(model._fitted(), path, self._posterior, stacklevel=2)
+        write_model(model._fitted(), path, self._posterior)
 
     def predict_raw(self, X: Any) -> Floats:
         """Return the raw scores of all draws, (n_draws, n_rows[, n_outputs])."""

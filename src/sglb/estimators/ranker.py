@@ -1,6 +1,5 @@
 """Rows to rank within queries."""
 
-import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -9,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sglb.callbacks import Callback
+from sglb.errors import warn
 from sglb.estimators.absent import Absent
 from sglb.estimators.base import Array, ChainEstimator, Floats
 from sglb.estimators.constructor import keep
@@ -123,11 +123,9 @@ class SGLBRanker(ChainEstimator):
         rows = super()._read_rows(stated)
         values, queries = rows.target.values, rows.target.queries
         if (queries.largest(values) == -queries.largest(-values)).all():
-            warnings.warn(
+            warn(
                 f"there is nothing to learn: no query of {queries.n_queries} has rows of different"
                 " relevance. Does group hold the ids of queries, not of rows?",
-                UserWarning,
-                stacklevel=5,
             )
         return rows
 

@@ -1,6 +1,5 @@
 """From a recipe and its rows to a model: number of steps, chains and callbacks."""
 
-import warnings
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -22,6 +21,8 @@ from sglb.callbacks import (
 from sglb.chain import Chain
 from sglb.chains import boost_all
 from sglb.checkpoints import Journal
+from sglb.cluster import TrainingData, in_memory
+from sglb.errors import warn
 from sglb.estimators.error_bars import add_error_bars
 from sglb.estimators.residuals import residual_variance
 from sglb.folds import CrossValidation, folds_for_residuals
@@ -32,10 +33,9 @@ from sglb.samplers import Tempering
 from sglb.schedules import Moving
 from sglb.tempering import Replicas, temper
 from sglb.trace import Trace
-from sglb.training_set import TrainingSet
 
 
-def warn_if_equal(traces: Sequence[Trace], stacklevel: int) -> None:
+def warn_if_equal(traces: Sequence[Trace]) -> None:
     """Warn if several chains are the same one, unless there was nothing to learn."""
     first = traces[0].values
     if (
@@ -43,12 +43,10 @@ def warn_if_equal(traces: Sequence[Trace], stacklevel: int) -> None:
         and first.any()
         and all(np.array_equal(first, other.values) for other in traces[1:])
     ):
-        warnings.warn(
+        warn(
             f"the chains are equal, because nothing in them is random: {len(traces)} of them are no"
             " better than one. Use sampler='langevin' at a temperature above 0, sampler="
             "'stochastic' with subsample below 1, structure_sample below 1.0, or n_chains=1",
-            UserWarning,
-            stacklevel=stacklevel + 1,
         )
 
 
@@ -69,7 +67,7 @@ class Training:
     """Train the chains of a recipe on its rows; the chains share `n_threads` threads."""
 
     recipe: Recipe
-    data: TrainingSet
+    data: TrainingData
     n_threads: int
     verbose: int = 0
     journal: Journal = field(default_factory=Journal)
@@ -96,7 +94,7 @@ class Training:
         if callbacks:
             callbacks_by_chain[0].append(Parameters(self._resolved(chains[0])))
         traces, exchange = self._boost(chains, n_steps, callbacks_by_chain, callbacks, at_once)
-        warn_if_equal(traces, stacklevel=5)
+        warn_if_equal(traces)
         chain_records = [
             Record(*history.best(), history.result) if history.sets else Record()
             for history in histories
@@ -123,7 +121,9 @@ class Training:
         n_more = n_folds * (n_chains - (validation is not None))
         if self.verbose and n_more and self.recipe.kind == "regressor":
             say(f"error bars: {n_more} more chains, to predict rows that a chain has not seen")
-        model = add_error_bars(model, self.data, validation, self.n_threads)
+        model = add_error_bars(
+            model, in_memory(self.data, self.n_threads), validation, self.n_threads
+        )
         self._end_journal(callbacks)
         return model
 
@@ -147,7 +147,7 @@ class Training:
             return settings.n_steps, None
         if self.verbose:
             say(f"cross-validation of the number of trees, at most {settings.n_steps:,}")
-        validation = self.recipe.cross_validation(self.data)
+        validation = self.recipe.cross_validation(in_memory(self.data, self.n_threads))
         threads = self.n_threads if self._is_thread_safe else 1
         for number, fold in enumerate(validation.folds):
             self.journal.follow(f"fold {number}", fold.chain)

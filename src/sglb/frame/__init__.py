@@ -7,25 +7,29 @@ else is rejected with a message that names the first offending column or row. Na
 value.
 """
 
-from sglb.frame.dataframes import read_label_column, read_matrix
+from sglb.frame.dataframes import as_frame, read_label_column, read_matrix, read_number_columns
 from sglb.frame.features import Features
 from sglb.frame.groups import read_groups, read_query_weight
 from sglb.frame.reading import read_features
 from sglb.frame.rows import Table
-from sglb.frame.values import READY_DTYPES
+from sglb.frame.values import READY_DTYPES, as_readable, reject_infinity
 from sglb.frame.vectors import is_number, read_labels, read_numbers, read_weight
 
 __all__ = [
     "READY_DTYPES",
     "Features",
     "Table",
+    "as_frame",
+    "as_readable",
     "is_number",
     "read_features",
     "read_groups",
     "read_label_column",
     "read_labels",
     "read_matrix",
+    "read_number_columns",
     "read_numbers",
     "read_query_weight",
     "read_weight",
+    "reject_infinity",
 ]

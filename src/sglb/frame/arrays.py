@@ -50,6 +50,23 @@ def read_array(estimator: Any, X: Any, reset: bool, categorical: Any) -> Feature
     return Features(checked, tuple(labels.values()), mask)
 
 
+def read_array_columns(
+    estimator: Any, empty: NDArray[Any], reset: bool, categorical: Any
+) -> NDArray[np.bool_]:
+    """Learn or compare the number of columns; return which are categorical.
+
+    `empty` is an array of numbers without rows, in place of one that is held elsewhere.
+    """
+    _reject_dates(empty)
+    if empty.dtype.kind not in "biuf":
+        raise ValueError(
+            f"an array of type {empty.dtype} that is held elsewhere cannot be read; use numbers, or"
+            " a dataframe"
+        )
+    validate_data(estimator, empty, reset=reset, skip_check_array=True)
+    return categorical_mask(categorical, None, np.zeros(empty.shape[1], dtype=bool))
+
+
 def _reject_dates(X: Any) -> None:
     """Reject an array of dates, because its numbers depend on its unit."""
     if isinstance(X, np.ndarray) and X.dtype.kind in "mM":

@@ -65,7 +65,7 @@ def read_frame(
         ensure_min_features=0 if mask.any() else 1,
         **shape_checks(reset),
     )
-    values = _read_numbers(frame, numeric, n_threads)
+    values = read_number_columns(frame, numeric, n_threads)
     labels = {index: _read_labels(columns[index]) for index in np.flatnonzero(mask).tolist()}
     if reset:
         warn_of_numbers(labels_by_type(frame, labels, categorical))
@@ -183,8 +183,13 @@ def _read_labels(series: Any) -> LabelColumn:
     return LabelColumn(np.where(missing, np.int32(-1), column.index), column.labels)
 
 
-def _read_numbers(frame: Any, numeric: list[Any], n_threads: int) -> Array | Columns:
-    """Return columns of a frame in the narrowest type that holds them all, without infinity."""
+def read_number_columns(
+    frame: Any, numeric: list[Any], n_threads: int, first_row: int = 0
+) -> Array | Columns:
+    """Return columns of a frame in the narrowest type that holds them all, without infinity.
+
+    `first_row` is the number of the frame's first row in a larger table.
+    """
     if frame.implementation.is_pandas() and len(numeric) == len(frame.columns):
         native_dtypes = set(frame.to_native().dtypes)
         if len(native_dtypes) == 1 and _is_plain(native_dtypes.pop()):
@@ -193,7 +198,8 @@ def _read_numbers(frame: Any, numeric: list[Any], n_threads: int) -> Array | Col
     dtypes = [np.dtype(np.float64)] if not numeric else []
     for series in numeric:
         column = _read_column(series)
-        reject_infinity(as_readable(column[:, None]), partial(_series_name, series), n_threads)
+        name = partial(_series_name, series)
+        reject_infinity(as_readable(column[:, None]), name, n_threads, first_row)
         dtypes.append(column.dtype)
     readers = [partial(_read_column, series) for series in numeric]
     return Columns(len(frame), readers, readable_dtype(np.result_type(*dtypes)))

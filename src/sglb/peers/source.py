@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sglb.estimators.classifier import numbers_of
+from sglb.estimators.classes import numbers_of
 from sglb.estimators.posterior import Posterior
 from sglb.estimators.sources import SourceRows
 from sglb.frame import read_labels, read_numbers, read_weight

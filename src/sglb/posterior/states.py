@@ -4,11 +4,10 @@ A stored chain contains all its states (`Trace.at`), so that several states of a
 a trace of models at the cost of one traversal: a virtual ensemble.
 """
 
-import warnings
-
 import numpy as np
 from numpy.typing import NDArray
 
+from sglb.errors import warn
 from sglb.model import Model
 from sglb.samplers import NOISY
 from sglb.trace import Trace
@@ -97,16 +96,14 @@ def _relaxations(trace: Trace, model: Model) -> tuple[int, float]:
     return int(at_it.sum()), float((1.0 - radius).sum())
 
 
-def warn_if_not_draws(model: Model, stacklevel: int) -> None:
+def warn_if_not_draws(model: Model) -> None:
     """Warn if the disagreement of states does not measure the uncertainty of a posterior."""
     reason = reason_against_draws(model)
     advice = ". Fit with uncertainty=True"
     if model.recipe.kind == "classifier":
         advice += ", or rank rows by 'total' instead"
     if reason is not None:
-        warnings.warn(
+        warn(
             "the states of this chain are not draws from its posterior, and their disagreement"
             f" ('knowledge') means little: {reason}{advice}",
-            UserWarning,
-            stacklevel=stacklevel + 1,
         )

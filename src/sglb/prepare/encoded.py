@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from sglb.bins import Bins
 from sglb.categories import Encoder, Encoding, Part, storage
+from sglb.cluster import TrainingData
 from sglb.columns import Columns
 from sglb.frame import Features
 from sglb.held import HeldCodes, HeldNumbers
@@ -40,7 +41,7 @@ class EncodedRows(NamedTuple):
         """Return the codes of other rows."""
         return self.encoding.codes(features, self.bins, n_threads)
 
-    def training_set(self, target: Target, n_threads: int) -> TrainingSet:
+    def training_set(self, target: Target, n_threads: int) -> TrainingData:
         """Return what a chain learns from: in each of c copies a row has a c-th of its weight."""
         target, n_codes = target.copies(self.n_copies), self.bins.n_codes
         if isinstance(self.columns, HeldCodes):

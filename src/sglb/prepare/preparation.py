@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sglb.cluster import TrainingData
 from sglb.losses import Loss
 from sglb.prepare.encoded import EncodedRows, encode_rows, encoded_by, is_same
 from sglb.prepare.rows import LabelledRows, size_of
 from sglb.recipe import Kind, Recipe
 from sglb.settings import Settings, resolve
 from sglb.target import Target
-from sglb.training_set import TrainingSet
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Prepared:
 
     recipe: Recipe
     encoded: EncodedRows
-    data: TrainingSet
+    data: TrainingData
 
 
 class Problem(NamedTuple):

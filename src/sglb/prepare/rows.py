@@ -1,7 +1,6 @@
 """Training rows as read, and what the rules for "auto" ask of them."""
 
 import math
-import warnings
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 
 from sglb import sums
 from sglb.defaults import Size
+from sglb.errors import warn
 from sglb.frame import Features
 from sglb.losses import Loss
 from sglb.losses.blocks import sample_rows
@@ -120,13 +120,11 @@ def warn_of_repeats(weight: Floats) -> None:
         )
     if mean <= MOST_REPEATS:
         return
-    warnings.warn(
+    warn(
         f"sample_weight has the mean {mean:.6g}: a weight is a number of equal rows, and"
         f" the settings are those of {MOST_REPEATS * len(weight):,.0f} rows, {MOST_REPEATS:g} for"
         " each row at most; if the weights only say which rows matter more, divide them by their"
         " mean",
-        UserWarning,
-        stacklevel=6,
     )
 
 

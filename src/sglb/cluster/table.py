@@ -1,0 +1,244 @@
+"""A table whose pieces are on servers: what a fit asks of it, by questions to them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sglb.bins import Bins
+from sglb.bundles import Bundles
+from sglb.cluster.comm import Comm, Moved
+from sglb.cluster.dealt import DealtRows, check_whole_queries
+from sglb.code_layout import CodeLayout
+from sglb.held import HeldCodes, HeldNumbers, HeldTable
+from sglb.labels import LabelColumn
+from sglb.target import Target
+
+Bytes = NDArray[np.uint8]
+
+
+class Pieces:
+    """The pieces of a table, in its order, and the questions that have changed them."""
+
+    def __init__(self, comm: Comm, numbers: list[int]) -> None:
+        self.comm = comm
+        self.numbers = numbers
+        self._epoch = comm.epoch
+        self._changes: list[_Question] = []
+        self.n_rows: list[int] = self.ask("n_rows")
+
+    @property
+    def starts(self) -> list[int]:
+        """The number of the first row of each piece, and the number of rows."""
+        starts: list[int] = np.cumsum([0, *self.n_rows]).tolist()
+        return starts
+
+    def ask(
+        self,
+        question: str,
+        *arguments: Any,
+        shares: Mapping[int, Any] | None = None,
+        changes: bool = False,
+        **options: Any,
+    ) -> list[Any]:
+        """Return what each piece answers; `shares` are arguments for pieces.
+
+        What changes pieces is asked again of those that have been read anew.
+        """
+        asked = _Question(question, arguments, shares, options)
+        if changes:
+            self._changes.append(asked)
+        while True:
+            try:
+                if self._epoch != self.comm.epoch:
+                    epoch = self.comm.epoch
+                    for change in self._changes:
+                        self._send(change)
+                    self._epoch = epoch
+                return self._send(asked)
+            except Moved:
+                continue
+
+    def catch_up(self) -> None:
+        """Bring pieces that have been read anew to where the others are."""
+        self.ask("n_rows")
+
+    def _send(self, asked: "_Question") -> list[Any]:
+        answers = self.comm.ask(
+            "ask_pieces", asked.name, asked.arguments, asked.options, shares=asked.shares
+        )
+        by_number = dict(pair for answer in answers for pair in answer)
+        return [by_number[number] for number in self.numbers]
+
+
+class _Question(NamedTuple):
+    name: str
+    arguments: tuple[Any, ...]
+    shares: Mapping[int, Any] | None
+    options: dict[str, Any]
+
+
+class ClusterTable(HeldTable):
+    """A table dealt to servers; `empty` is one without rows, of the same types."""
+
+    def __init__(self, comm: Comm, numbers: list[int], empty: Any) -> None:
+        self.pieces = Pieces(comm, numbers)
+        self._empty = empty
+
+    def __len__(self) -> int:
+        return self.pieces.starts[-1]
+
+    @property
+    def empty(self) -> Any:
+        """An array or a frame without rows."""
+        return self._empty
+
+    def held_labels(self, column: int) -> LabelColumn:
+        """Return the labels of a categorical column of all rows."""
+        index, labels = [], list[str | None]()
+        for part in self.pieces.ask("labels", column):
+            index.append(np.where(part.index < 0, part.index, part.index + len(labels)))
+            labels += part.labels
+        return LabelColumn(np.concatenate(index).astype(np.int32), labels)
+
+    def held_numbers(self, columns: list[int]) -> "ClusterNumbers":
+        """Return numeric columns."""
+        pieces = self.pieces
+        shares = dict(zip(pieces.numbers, pieces.starts, strict=False))
+        dtypes = pieces.ask("choose", columns, shares=shares, changes=True)
+        return ClusterNumbers(pieces, np.result_type(*dtypes), len(columns), pieces.n_rows)
+
+
+class ClusterNumbers(HeldNumbers):
+    """Numeric columns on servers; `n_rows` are those of each piece that are kept."""
+
+    def __init__(
+        self, pieces: Pieces, dtype: np.dtype[Any], n_columns: int, n_rows: list[int]
+    ) -> None:
+        self.pieces, self.dtype = pieces, dtype
+        self._n_columns, self._n_rows = n_columns, n_rows
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and columns."""
+        return sum(self._n_rows), self._n_columns
+
+    def __len__(self) -> int:
+        return sum(self._n_rows)
+
+    def sample(self, rows: NDArray[np.int64]) -> NDArray[Any]:
+        """Return the values of rows, whose numbers never fall."""
+        shares = cut(rows, self.pieces, self._n_rows)
+        return np.concatenate(self.pieces.ask("sample", self.dtype, shares=shares))
+
+    def take(self, kept: NDArray[np.bool_]) -> "ClusterNumbers":
+        """Return the rows of a mask over all rows."""
+        parts = np.split(kept, np.cumsum(self._n_rows)[:-1])
+        shares = dict(zip(self.pieces.numbers, parts, strict=True))
+        self.pieces.ask("keep", shares=shares, changes=True)
+        n_kept = [int(np.count_nonzero(part)) for part in parts]
+        return ClusterNumbers(self.pieces, self.dtype, self._n_columns, n_kept)
+
+    def encode(self, bins: Bins, n_threads: int) -> "ClusterCodes":
+        """Let the servers make codes of all rows."""
+        self.pieces.ask("encode", bins, self.dtype, changes=True)
+        return ClusterCodes(self.pieces, self._n_columns, self._n_rows)
+
+
+class ClusterCodes(HeldCodes):
+    """Codes on servers, of one copy of the rows or several."""
+
+    def __init__(
+        self, pieces: Pieces, n_features: int, n_rows: list[int], n_copies: int = 1
+    ) -> None:
+        self.pieces = pieces
+        self._n_features, self._n_rows, self._n_copies = n_features, n_rows, n_copies
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of features and of rows, copies included."""
+        return self._n_features, self._n_copies * sum(self._n_rows)
+
+    def sample(self, rows: NDArray[np.intp]) -> Bytes:
+        """Return the codes of some rows of the first copy, rising numbers."""
+        shares = cut(rows, self.pieces, self._n_rows)
+        return np.concatenate(self.pieces.ask("codes_of", shares=shares), axis=1)
+
+    def gather(self) -> Bytes:
+        """Return all codes."""
+        copies = [np.split(codes, self._n_copies, axis=1) for codes in self.pieces.ask("codes")]
+        return np.concatenate([part for copy in zip(*copies, strict=True) for part in copy], axis=1)
+
+    def extended(self, n_copies: int, columns: Bytes) -> "ClusterCodes":
+        """Return the codes copy after copy, and after them further features."""
+        ends = np.cumsum(self._n_rows)[:-1]
+        copies = [np.split(copy, ends, axis=1) for copy in np.split(columns, n_copies, axis=1)]
+        shares = {
+            number: np.concatenate(parts, axis=1)
+            for number, *parts in zip(self.pieces.numbers, *copies, strict=True)
+        }
+        self.pieces.ask("extend", n_copies, shares=shares, changes=True)
+        return ClusterCodes(self.pieces, self._n_features + len(columns), self._n_rows, n_copies)
+
+    def training_set(
+        self,
+        n_codes: NDArray[np.int32],
+        is_level: NDArray[np.bool_],
+        target: Target,
+        n_copies: int,
+        n_threads: int,
+    ) -> DealtRows:
+        """Let the servers lay out the codes for a chain; `target` is of all copies."""
+        pieces = self.pieces
+        shares = self._targets(target, n_copies)
+        counts, *others = pieces.ask("counts", n_codes)
+        for other in others:
+            counts = counts.plus(other)
+        layout = CodeLayout.decide(
+            n_codes,
+            counts,
+            lambda two, counts: Bundles.find_in_parts(
+                two, counts.n_twos, counts.n_rows, self._meetings
+            ),
+            is_level=is_level,
+        )
+        pieces.ask("lay_out", layout, shares=shares, changes=True)
+        return DealtRows(
+            pieces.comm,
+            pieces.numbers,
+            layout.n_codes,
+            layout.kinds,
+            layout.bundles,
+            target,
+            n_copies,
+            pieces.catch_up,
+        )
+
+    def _targets(self, target: Target, n_copies: int) -> dict[int, tuple[Target, int]]:
+        """Return the target of each piece, and the number of its first row."""
+        n_in_all, shares, first = sum(self._n_rows), {}, 0
+        for number, n_rows in zip(self.pieces.numbers, self._n_rows, strict=True):
+            rows = np.arange(first, first + n_rows) + n_in_all * np.arange(n_copies)[:, None]
+            shares[number] = target.take(rows.ravel()), first
+            first += n_rows
+        if len(target.groups):
+            check_whole_queries([part for part, _ in shares.values()])
+        return shares
+
+    def _meetings(
+        self, groups: Sequence[Sequence[int]], on: Bytes, *, first_rows: bool
+    ) -> NDArray[np.intp]:
+        return np.concatenate(self.pieces.ask("meetings", groups, on, first_rows=first_rows))
+
+
+def cut(rows: NDArray[Any], pieces: Pieces, n_rows: list[int]) -> dict[int, NDArray[Any]]:
+    """Return, for each piece, those of the rows that lie there, counted from its first."""
+    starts = np.cumsum([0, *n_rows])
+    ends = np.searchsorted(rows, starts)
+    return {
+        number: rows[begin:end] - start
+        for number, start, begin, end in zip(
+            pieces.numbers, starts[:-1], ends[:-1], ends[1:], strict=True
+        )
+    }

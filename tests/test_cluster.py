@@ -1,0 +1,223 @@
+"""Servers of rows: processes, lost servers, errors, and how often they are asked."""
+
+import os
+import pickle
+import signal
+
+import numpy as np
+import pytest
+
+from own_losses import Squared
+from problems import dealt, hands
+from sglb import leaves, slopes
+from sglb.boosting import boost
+from sglb.chain import Chain
+from sglb.cluster import LocalProcesses, LostServerError, Moved, SerialComm, Server, deal
+from sglb.cluster.dealt import check_divisible
+from sglb.errors import NonFiniteGradient
+from sglb.leaves import LeafRule, NewtonPath
+from sglb.losses import UserLoss
+from sglb.trace import Trace
+from test_shards import LANGEVIN, NEWTON, RULES, Problem, assert_same
+
+
+class Run:
+    """A chain on servers, made but not run."""
+
+    def __init__(self, problem, comm, pieces, rule="few rows", leaf_rule=NEWTON, number=0):
+        trace = Trace(problem.bins, 4, np.linspace(-0.2, 0.3, problem.loss.n_outputs))
+        data = dealt(problem.data, comm, pieces)
+        self.rows = data.start_rows(problem.loss, trace, newton=True, number=number)
+        self.chain = Chain(self.rows, LANGEVIN, RULES[rule](), leaf_rule, trace, seed=7)
+
+    def trace(self, n_steps=8):
+        return boost(self.chain, n_steps)
+
+
+class Counting(SerialComm):
+    """Writes down what is asked."""
+
+    def __init__(self, servers):
+        super().__init__(servers)
+        self.asked = []
+
+    def ask(self, question, *arguments):
+        self.asked.append(arguments[2] if question == "ask" else question)
+        return super().ask(question, *arguments)
+
+
+def in_two_servers(pieces):
+    return [Server(held) for held in hands(pieces, 2)]
+
+
+@pytest.mark.parametrize(
+    ("rule", "questions"),
+    [
+        ("few rows", ["refresh", "draw", "leaf_sums"]),
+        ("all rows", ["refresh", "draw", "leaf_sums"]),
+        ("some outputs", ["refresh", "draw", "squares", "pack", "leaf_sums"]),
+    ],
+)
+def test_a_tree_takes_three_questions(rule, questions):
+    problem = Problem("softmax" if rule == "some outputs" else "logistic", n_rows=20_011)
+    pieces = problem.pieces(3)
+    comm = Counting(in_two_servers(pieces))
+    Run(problem, comm, pieces, rule).trace(3)
+    second, last = comm.asked.index("leaf_sums") + 1, -comm.asked[::-1].index("leaf_sums")
+    assert comm.asked[second:last] == questions * 2
+
+
+def test_words_that_were_packed_for_another_number_of_rows_are_packed_again():
+    def narrow(drawn):
+        return drawn._replace(words=drawn.words._replace(lowest=1, highest=1))
+
+    problem = Problem(n_rows=20_011)
+    pieces = problem.pieces(3)
+    comm = Counting(in_two_servers(pieces))
+    run = Run(problem, comm, pieces)
+    packed = run.rows._packed
+    run.rows._packed = lambda drawn: packed([narrow(each) for each in drawn])
+    assert_same(run.trace(3), problem.alone(LANGEVIN, RULES["few rows"], NEWTON, n_steps=3))
+    assert comm.asked.count("pack") == 3
+
+
+def test_chains_on_the_same_servers_take_turns():
+    problem = Problem()
+    pieces = problem.pieces(3)
+    comm = SerialComm(in_two_servers(pieces))
+    runs = [Run(problem, comm, pieces, number=number) for number in range(2)]
+    for _ in range(5):
+        for run in runs:
+            run.chain.step()
+    expected = problem.alone(LANGEVIN, RULES["few rows"], NEWTON, n_steps=5)
+    for run in runs:
+        assert_same(run.chain.trace, expected)
+        assert run.rows.energy().value() == runs[0].rows.energy().value()
+
+
+def test_what_is_known_of_all_rows_is_that_of_one_shard():
+    problem = Problem(weighted=True, n_copies=4)
+    pieces = problem.pieces(3)
+    run = Run(problem, SerialComm(in_two_servers(pieces)), pieces)
+    trace = run.trace(3)
+    alone = Problem(weighted=True, n_copies=4)
+    shard = Run(alone, SerialComm([Server(deal(alone.data, [0]))]), deal(alone.data, [0]))
+    shard.trace(3)
+    rows, all_rows = run.rows, shard.rows
+    assert rows.energy().value() == all_rows.energy().value()
+    assert rows.squared_residuals([trace]).value() == all_rows.squared_residuals([trace]).value()
+    assert np.array_equal(rows.raw, all_rows.raw)
+    for part, whole in zip(rows.losses(trace.offset), all_rows.losses(trace.offset), strict=True):
+        assert sorted(part) == sorted(whole)
+
+
+# --- lost servers ---
+
+
+class Losing(SerialComm):
+    """Loses a server at the n-th question, before or after it has answered, and replaces it."""
+
+    def __init__(self, pieces, at, *, answered):
+        super().__init__(in_two_servers(pieces))
+        self.pieces, self.at, self.answered = pieces, at, answered
+
+    def ask(self, question, *arguments):
+        self.at -= 1
+        if self.at != 0:
+            return super().ask(question, *arguments)
+        if self.answered:
+            super().ask(question, *arguments)
+        held = self.servers[1].pieces
+        self.servers[1] = Server()
+        self.servers[0].hold(held)  # the other one takes its pieces over
+        self.epoch += 1
+        raise Moved
+
+
+@pytest.mark.parametrize("answered", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("at", range(1, 15))
+def test_a_lost_server_changes_nothing(at, answered, monkeypatch):
+    monkeypatch.setattr(slopes, "STORED_ROWS", 0)
+    monkeypatch.setattr(leaves, "PART_ROWS", 3_000)
+    problem, several = Problem(n_rows=5003), LeafRule("newton", 1.0, steps=2)
+    pieces = problem.pieces(3)
+    run = Run(problem, Losing(pieces, at, answered=answered), pieces, leaf_rule=several)
+    assert_same(run.trace(4), problem.alone(LANGEVIN, RULES["few rows"], several, n_steps=4))
+    assert run.rows._comm.epoch == 1
+
+
+# --- processes ---
+
+
+def test_processes_give_the_same_model():
+    problem = Problem("softmax", weighted=True)
+    pieces = problem.pieces(3)
+    with LocalProcesses(hands(pieces, 2)) as comm:
+        run = Run(problem, comm, pieces, "some outputs")
+        result = run.trace()
+        raw = run.rows.raw
+    expected = problem.alone(LANGEVIN, RULES["some outputs"], NEWTON)
+    assert_same(result, expected)
+    assert np.array_equal(raw, expected.replay(problem.data.code_columns)[0])
+    assert not any(process.is_alive() for process in comm._processes)
+
+
+def test_a_process_that_ends_is_told_of():
+    problem = Problem()
+    pieces = problem.pieces(2)
+    with LocalProcesses(hands(pieces, 2)) as comm:
+        run = Run(problem, comm, pieces)
+        run.trace(2)
+        os.kill(comm._processes[1].pid, signal.SIGKILL)
+        with pytest.raises(LostServerError, match="process 1 has ended with exit code -9"):
+            run.trace(2)
+    assert not any(process.is_alive() for process in comm._processes)
+
+
+class Breaking(Squared):
+    """A gradient that is not finite in one row, by its y."""
+
+    def gradient(self, y, raw):
+        return np.where(y == 3.5, np.nan, raw - y)
+
+    def hessian(self, y, raw):
+        return np.ones_like(raw)
+
+
+def test_an_error_of_a_row_names_its_number_in_the_table():
+    problem = Problem("squared")
+    problem.loss = UserLoss(Breaking()).adapt(problem.data.target)
+    problem.data.target.values[777] = 3.5
+    pieces = problem.pieces(3)
+    with LocalProcesses(hands(pieces, 2)) as comm:
+        run = Run(problem, comm, pieces)
+        for _ in range(2):  # the servers are still there
+            with pytest.raises(NonFiniteGradient, match="in row 777, output 0 at step 0"):
+                run.chain.step()
+
+
+# --- what cannot be dealt ---
+
+
+def test_a_loss_whose_rows_depend_on_one_another_is_rejected():
+    loss = UserLoss(Squared())
+    with pytest.raises(ValueError, match="depend on all others"):
+        check_divisible(loss)
+
+
+def test_a_trace_without_trees_is_rejected():
+    problem = Problem()
+    pieces = problem.pieces(2)
+    trace = Trace(problem.bins, 4, np.zeros(1), keep_trees=False)
+    data = dealt(problem.data, SerialComm(in_two_servers(pieces)), pieces)
+    with pytest.raises(ValueError, match="keep_trees=True"):
+        data.start_rows(problem.loss, trace, newton=True)
+
+
+def test_a_path_is_the_same_after_a_journey():
+    path = NewtonPath(4, 2, 3)
+    path.sum[:], path.n_steps = np.arange(8).reshape(4, 2), 5
+    copy = pickle.loads(pickle.dumps(path))
+    assert np.array_equal(copy.sum, path.sum)
+    assert np.isinf(copy.last).all()
+    assert (copy.row_stride, copy.n_steps) == (3, 5)

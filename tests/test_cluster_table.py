@@ -1,0 +1,188 @@
+"""A table dealt to servers gives the model of the same rows in memory, bit for bit."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+from sglb import Checkpoint, SGLBClassifier, SGLBRanker, SGLBRegressor
+from sglb.cluster import ClusterTable, LocalProcesses, Moved, SerialComm, Server
+from sglb.target import Target
+from test_held import awkward_frame, fitted, model_bytes, with_levels
+
+
+def rows_of(table, begin, end):
+    return table[begin:end] if isinstance(table, np.ndarray) else table.iloc[begin:end]
+
+
+def hands(table, cuts, n_servers):
+    """Pieces of a table, cut before some rows, of each server: not in their order."""
+    ends = [0, *cuts, len(table)]
+    pieces = {k: rows_of(table, *ends[k : k + 2]) for k in range(len(ends) - 1)}
+    return [
+        {k: piece for k, piece in pieces.items() if (k + 1) % n_servers == server}
+        for server in range(n_servers)
+    ]
+
+
+def on_servers(table, cuts=(1, 300, 300, 420), n_servers=3, comm=None):
+    """A table on servers, the last of which holds nothing; one piece is empty."""
+    held = hands(table, cuts, n_servers)
+    if comm is None:
+        comm = SerialComm([Server() for _ in range(n_servers + 1)])
+        for server, pieces in zip(comm.servers, held, strict=False):
+            server.read(pieces)
+    return ClusterTable(comm, sorted(k for each in held for k in each), rows_of(table, 0, 0))
+
+
+def test_numbers_missing_values_and_bundles():
+    frame, y, _ = awkward_frame(one_hot=6)
+    expected = fitted(SGLBRegressor, frame, y)
+    assert model_bytes(fitted(SGLBRegressor, on_servers(frame), y)) == model_bytes(expected)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
+def test_arrays(dtype):
+    frame, y, _ = awkward_frame()
+    X = (10 * frame.fillna(0.0).to_numpy()).astype(dtype)
+    expected = fitted(SGLBRegressor, X, y)
+    held = fitted(SGLBRegressor, on_servers(X), y)
+    assert model_bytes(held) == model_bytes(expected)
+    assert not hasattr(held, "feature_names_in_")
+
+
+def test_categories_and_their_copies():
+    frame, y, rng = awkward_frame()
+    frame, positive = with_levels(frame, rng), np.where(y > 0, "yes", "no")
+    expected = fitted(SGLBClassifier, frame, positive)
+    assert expected._fitted().recipe.encoding.tables  # means by level: several copies of the rows
+    held = fitted(SGLBClassifier, on_servers(frame), positive)
+    assert model_bytes(held) == model_bytes(expected)
+
+
+def test_several_classes_weights_of_zero_and_early_stopping():
+    frame, y, rng = awkward_frame()
+    frame, classes = with_levels(frame, rng), np.digitize(y, [-1.0, 0.5])
+    weight = rng.integers(0, 3, len(y)).astype(float)
+    sets = [(frame[:100], classes[:100])]
+    settings = {"n_estimators": 40, "early_stopping_rounds": 3, "learning_rate": 0.5}
+    models = [
+        fitted(SGLBClassifier, table, classes, weight, fit={"eval_set": sets}, **settings)
+        for table in (frame, on_servers(frame))
+    ]
+    assert models[0].best_iteration_ < 40
+    assert model_bytes(models[1]) == model_bytes(models[0])
+    assert models[1].evals_result_ == models[0].evals_result_
+
+
+def test_queries():
+    frame, y, rng = awkward_frame()
+    sizes = rng.integers(1, 20, 200)
+    ends = np.cumsum(sizes)
+    ends = ends[ends < 700]
+    group, relevance = np.searchsorted(ends, np.arange(700), "right"), np.digitize(y, [0, 1, 2])
+    cuts = [int(ends[k]) for k in (5, 20, 40)]
+    expected = fitted(SGLBRanker, frame, relevance, group)
+    held = fitted(SGLBRanker, on_servers(frame, cuts), relevance, group)
+    assert model_bytes(held) == model_bytes(expected)
+    with pytest.raises(ValueError, match=r"query \d+ lies in several pieces"):
+        fitted(SGLBRanker, on_servers(frame, [int(ends[5]) + 1]), relevance, group)
+
+
+def test_several_chains_uncertainty_and_a_searched_length():
+    frame, y, _ = awkward_frame()
+    for settings in ({"n_chains": 2, "uncertainty": True}, {"n_estimators": "auto"}):
+        expected = fitted(SGLBRegressor, frame, y, **settings)
+        held = fitted(SGLBRegressor, on_servers(frame), y, **settings)
+        assert model_bytes(held) == model_bytes(expected)
+
+
+def test_replica_exchange():
+    frame, y, _ = awkward_frame()
+    expected = fitted(SGLBRegressor, frame, y, sampler="tempering")
+    held = fitted(SGLBRegressor, on_servers(frame), y, sampler="tempering")
+    assert model_bytes(held) == model_bytes(expected)
+
+
+def test_infinity_is_named_by_its_row_in_the_table():
+    frame, y, _ = awkward_frame()
+    frame.loc[555, "missing"] = np.inf
+    with pytest.raises(ValueError, match="infinity in column 'missing', row 555"):
+        fitted(SGLBRegressor, on_servers(frame), y)
+    X = frame.to_numpy()
+    with pytest.raises(ValueError, match="infinity in column 2, row 555"):
+        fitted(SGLBRegressor, on_servers(X), y)
+
+
+def test_a_checkpoint_is_resumed(tmp_path):
+    frame, y, _ = awkward_frame()
+    expected = fitted(SGLBRegressor, on_servers(frame), y)
+    path = tmp_path / "half"
+
+    class Stopping:
+        def start(self, info): ...
+
+        def step(self, info):
+            if info.step == 5:
+                raise InterruptedError
+
+        def finish(self, info): ...
+
+    fit = {"callbacks": [Checkpoint(path, every=1), Stopping()]}
+    with pytest.raises(InterruptedError):
+        fitted(SGLBRegressor, on_servers(frame), y, fit=fit)
+    resumed = fitted(SGLBRegressor, on_servers(frame), y, fit={"resume_from": path})
+    assert model_bytes(resumed) == model_bytes(expected)
+    with pytest.raises(ValueError, match="X differs"):
+        fitted(SGLBRegressor, on_servers(frame[::-1]), y, fit={"resume_from": path})
+
+
+class Losing(SerialComm):
+    """Loses a server at the n-th question; another one reads its pieces anew."""
+
+    def __init__(self, held, at):
+        super().__init__([Server() for _ in held])
+        for server, pieces in zip(self.servers, held, strict=True):
+            server.read(pieces)
+        self.held, self.at = held, at
+
+    def ask(self, question, *arguments, shares=None):
+        self.at -= 1
+        if self.at == 0:
+            self.servers[1] = Server()
+            self.servers[0].read(self.held[1])
+            self.epoch += 1
+            raise Moved
+        return super().ask(question, *arguments, shares=shares)
+
+
+@pytest.mark.parametrize("at", [*range(2, 14), 20, 30])
+def test_a_server_lost_at_any_time_changes_nothing(at):
+    frame, y, rng = awkward_frame(one_hot=6)
+    frame, weight = with_levels(frame, rng), rng.integers(0, 3, len(y)).astype(float)
+    expected = fitted(SGLBRegressor, frame, y, weight)
+    comm = Losing(hands(frame, (100, 400), 2), at)
+    table = on_servers(frame, (100, 400), 2, comm)
+    assert model_bytes(fitted(SGLBRegressor, table, y, weight)) == model_bytes(expected)
+    assert comm.epoch == 1
+
+
+def test_processes():
+    frame, y, rng = awkward_frame()
+    frame = with_levels(frame, rng)
+    cuts = (100, 100, 400)
+    for weight in (None, rng.integers(0, 3, len(y)).astype(float)):
+        expected = fitted(SGLBRegressor, frame, y, weight)
+        with LocalProcesses(hands(frame, cuts, 2), raw=True) as comm:
+            held = fitted(SGLBRegressor, on_servers(frame, cuts, 2, comm), y, weight)
+        assert model_bytes(held) == model_bytes(expected)
+
+
+def test_equal_weights_are_equal_after_a_journey():
+    target = Target.of([1.0, 2.0], classes=["a", "b"])
+    copy = pickle.loads(pickle.dumps(target))
+    assert copy.kernel_weight is None
+    assert copy.values.tolist() == [1.0, 2.0]
+    assert copy.task == "binary"
+    weighted = pickle.loads(pickle.dumps(Target.of([1.0, 2.0], [1.0, 1.0])))
+    assert weighted.kernel_weight is not None

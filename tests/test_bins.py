@@ -221,7 +221,7 @@ def test_a_training_set_knows_missing_values_and_weights():
     weighted = TrainingSet.build(
         columns, np.array([3, 3]), Target.of(np.zeros(3), np.array([0.0, 2.0, 0.5]))
     )
-    assert Totals.of([weighted]) == Totals(3, 1, 2.5 / 3, 2.4, 3.0, 4.25 / 2.5, 2.5)
+    assert Totals.of([weighted]) == Totals(3, 1, 2.5 / 3, 2.4, 3.0, 4.25 / 2.5, 2.5, True)
 
 
 def test_a_training_set_rejects_codes_that_its_features_do_not_have():

@@ -44,7 +44,7 @@ FLOORS = [
     {"datasets", "frame", "gains", "labels", "layouts", "noise", "tables", "target"},
     {"costs", "elementary", "queries", "row_numbers", "sums"},
     {"calibration", "diagnostics", "distributions"},
-    {"weights"},
+    {"tasks", "weights"},
     {"_core", "columns", "errors", "files", "held", "threads"},
 ]
 

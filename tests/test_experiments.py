@@ -14,7 +14,7 @@ from sglb.losses import Sla
 
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
 # Packages that an example is about, and nothing else needs; their warnings are their own.
-NEEDS = {"mpi_fit": "mpi4py"}
+NEEDS = {"mpi_fit": "mpi4py", "spark_predict": "pyspark"}
 
 
 def test_a_folds_curve_is_the_test_error_and_training_loss_of_each_iterate():
@@ -185,5 +185,5 @@ def test_every_example_runs_as_it_stands(path, tmp_path):
 
 
 def test_there_are_examples():
-    names = ["mpi_fit", "own_loss", "quick_start", "tuning", "uncertainty"]
+    names = ["mpi_fit", "own_loss", "quick_start", "spark_predict", "tuning", "uncertainty"]
     assert [path.stem for path in EXAMPLES] == names

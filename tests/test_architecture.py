@@ -20,7 +20,7 @@ REPOSITORY = Path(__file__).parent.parent
 
 # From the street to the cellar. A room may import every room on a lower floor.
 FLOORS = [
-    {"cli", "dask", "experiments", "integrations", "peers", "plots"},
+    {"cli", "dask", "experiments", "integrations", "mpi", "peers", "plots"},
     {"estimators"},
     {"checkpoints"},
     {"archive"},
@@ -45,7 +45,7 @@ FLOORS = [
     {"datasets", "frame", "gains", "labels", "layouts", "noise", "tables", "target"},
     {"costs", "elementary", "queries", "row_numbers", "sums"},
     {"calibration", "diagnostics", "distributions"},
-    {"weights"},
+    {"tasks", "weights"},
     {"_core", "columns", "errors", "files", "held", "threads"},
 ]
 
@@ -69,9 +69,9 @@ STRANGERS = {"losses", "samplers", "metrics"}
 # Packages that need not be installed, and the rooms that cannot do without them.
 OPTIONAL = {
     "IPython", "arviz", "catboost", "dask", "distributed", "lightgbm", "matplotlib", "mlflow",
-    "optuna", "pandas", "polars", "pyarrow", "rich", "typer", "xgboost",
+    "mpi4py", "optuna", "pandas", "polars", "pyarrow", "rich", "typer", "xgboost",
 }  # fmt: skip
-NEED_OPTIONAL = {"cli", "dask", "experiments", "parquet", "tables"}
+NEED_OPTIONAL = {"cli", "dask", "experiments", "mpi", "parquet", "tables"}
 # Rooms that import them inside a function, when they are asked for what needs them.
 ASK_LATE = {
     ("callbacks", "IPython"),
@@ -86,6 +86,8 @@ ASK_LATE = {
 # Used only if the program that runs, or the model passed in, is theirs: nobody has to install them.
 PRESENT_OR_UNUSED = {"IPython", "xgboost"}
 
+# Extras that users install.
+OPTIONS = ("cli", "dask", "integrations", "mpi", "paper")
 # scikit-learn brings joblib along.
 IMPORT_NAMES = {"scikit-learn": {"sklearn", "joblib"}, "mlflow-skinny": {"mlflow"}}
 
@@ -259,10 +261,7 @@ def test_every_package_imported_is_declared():
 
     always = names(project["dependencies"])
     extras = project["optional-dependencies"]
-    options = (
-        names(extras["cli"] + extras["dask"] + extras["integrations"] + extras["paper"])
-        | PRESENT_OR_UNUSED
-    )
+    options = names([name for extra in OPTIONS for name in extras[extra]]) | PRESENT_OR_UNUSED
     for i in OUTSIDE:
         allowed = always | options if i.package in OPTIONAL else always
         assert i.package in allowed, f"{i.room} imports {i.package}"

@@ -293,3 +293,19 @@ def test_chains_of_another_number_have_the_same_folds_and_other_noise():
     first, other = (recipe.cross_validation(data, number=number) for number in (0, 1))
     assert (first.fold_of == other.fold_of).all()
     assert (first.out_of_fold(20) != other.out_of_fold(20)).any()
+
+
+def test_chains_that_are_made_anew_from_their_traces_take_the_same_steps():
+    recipe, data = prepared_diabetes()
+    kept, lazy = recipe.cross_validation(data), recipe.lazy_cross_validation(data)
+    assert lazy.best_length(1000, 2) == kept.best_length(1000)
+    assert (lazy.run_to(230) == kept.run_to(230)).all()  # further than the first tasks went
+    for n_steps in (7, 230, 310):
+        assert (lazy.out_of_fold(n_steps) == kept.out_of_fold(n_steps)).all()
+
+
+def test_chains_that_are_made_anew_go_no_further_than_there_is_use_for():
+    recipe, data = prepared_diabetes()
+    lazy = recipe.lazy_cross_validation(data)
+    lazy.best_length(60)
+    assert {len(fold.trace) for fold in lazy.lazy_folds} == {60}

@@ -6,17 +6,20 @@ rows gets as many steps as the minimum of the curve. Codes are those of all rows
 means hardly depend on a fold, and the ordered mean of a row does not contain its own target.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sglb import _core, sums
+from sglb import _core, sums, tasks
 from sglb.chain import Chain
 from sglb.losses.shapes import user_shape
 from sglb.noise import Role
 from sglb.threads import side_by_side
+from sglb.trace import Trace
 from sglb.training_set import TrainingSet
 
 Floats = NDArray[np.float64]
@@ -26,6 +29,9 @@ N_FOLDS = 5
 PATIENCE = 100
 # Steps of the chains between two checks of the curve.
 STRIDE = 25
+# Steps of the first task of a chain that is made anew in each; a later one doubles those taken, so
+# that steps which are repeated, and steps too many, are fewer than those needed.
+FIRST_STRETCH = 100
 
 # Of how many folds residuals are learned from, by the number of rows: (most rows, folds). Of more
 # rows two are enough: 20,000 residuals. On three tables of 18,000 to 41,000 rows three folds
@@ -104,8 +110,8 @@ class Fold:
     def __init__(self, chain: Chain, held_out: TrainingSet) -> None:
         self.chain = chain
         self.held_out = held_out
-        self.state = chain.trace.start(held_out.n_rows)
-        self.n_scored = 0
+        self.state = chain.trace.replay(held_out.code_columns, 1)
+        self.n_scored = len(chain.trace)
 
     def run(self, steps: range) -> Floats:
         """Take steps; return the weighted sum of the held-out losses after each."""
@@ -133,6 +139,14 @@ class Fold:
         return raw
 
 
+class FoldMaker(Protocol):
+    """Makes the fold of some rows, whose chain begins where a trace leads to."""
+
+    def __call__(self, inside: NDArray[np.bool_], trace: Trace | None = None, /) -> Fold:
+        """Return the fold."""
+        ...
+
+
 class CrossValidation:
     """One chain a fold, trained on the rows outside of it; `fold_of` is the fold of each row.
 
@@ -142,14 +156,18 @@ class CrossValidation:
 
     def __init__(
         self,
-        make_fold: Callable[[NDArray[np.bool_]], Fold],
+        make_fold: FoldMaker,
         fold_of: NDArray[np.intp],
         n_folds: int = N_FOLDS,
     ) -> None:
         self.fold_of = fold_of
         self.held_out: NDArray[np.bool_] = fold_of < n_folds
-        self.folds = [make_fold(fold_of == number) for number in range(n_folds)]
+        self.n_folds = n_folds
         self.n_steps = 0
+        self._make_folds(make_fold, [fold_of == number for number in range(n_folds)])
+
+    def _make_folds(self, make_fold: FoldMaker, insides: list[NDArray[np.bool_]]) -> None:
+        self.folds = [make_fold(inside) for inside in insides]
 
     def best_length(
         self,
@@ -165,7 +183,7 @@ class CrossValidation:
         best, lowest = 1, np.inf
         for first in range(0, max_steps, STRIDE):
             end = min(first + STRIDE, max_steps)
-            curve = self.run_to(end, n_threads)
+            curve = self.run_to(end, n_threads, max_steps)
             watch(end, first)
             index = int(np.argmin(np.where(np.isnan(curve), np.inf, curve)))
             if curve[index] < lowest:
@@ -179,21 +197,95 @@ class CrossValidation:
             )
         return best
 
-    def run_to(self, n_steps: int, n_threads: int = 1) -> Floats:
-        """Take steps up to number `n_steps`; return the held-out loss of all rows after each."""
+    def run_to(self, n_steps: int, n_threads: int = 1, most: int = 0) -> Floats:
+        """Take steps up to number `n_steps`; return the held-out loss of all rows after each.
+
+        There will be no use for more than `most` steps.
+        """
         steps = range(self.n_steps, max(n_steps, self.n_steps))
-        tasks = [partial(fold.run, steps) for fold in self.folds]
-        energies = np.array(side_by_side(tasks, n_threads))
+        energies = self._run(steps, n_threads, most)
         self.n_steps = steps.stop
         return np.array([sums.total(of_folds) for of_folds in energies.T])
+
+    def _run(self, steps: range, n_threads: int, most: int) -> Floats:
+        """Return the held-out loss of each fold after each step, (n_folds, steps)."""
+        return np.array(side_by_side([partial(fold.run, steps) for fold in self.folds], n_threads))
 
     def out_of_fold(self, n_steps: int, n_threads: int = 1) -> Floats:
         """Return raw scores of the held-out rows, each by the chain that was not trained on it
         after `n_steps` steps, (n_outputs, held-out rows).
         """
-        parts = side_by_side([partial(fold.raw_after, n_steps) for fold in self.folds], n_threads)
+        return self.joined(side_by_side(self.raw_tasks(n_steps), n_threads))
+
+    def raw_tasks(self, n_steps: int) -> list[Callable[[], Floats]]:
+        """Return tasks with the raw scores of the held-out rows of each fold as results."""
+        return [partial(fold.raw_after, n_steps) for fold in self.folds]
+
+    def joined(self, parts: Sequence[Floats]) -> Floats:
+        """Return raw scores by fold as those of all held-out rows, (n_outputs, rows)."""
         fold_of = self.fold_of[self.held_out]
         raw = np.empty((len(parts[0]), len(fold_of)))
         for number, part in enumerate(parts):
             raw[:, fold_of == number] = part
         return raw
+
+
+@dataclass(frozen=True)
+class LazyFold:
+    """A fold whose chain is made anew, from its trace, in each task."""
+
+    make: FoldMaker
+    inside: NDArray[np.bool_]
+    trace: Trace | None = None
+
+    def run(self, steps: range) -> tuple[Trace, Floats]:
+        """Return the trace after steps, and the weighted sum of the held-out losses after each."""
+        fold = self.make(self.inside, self.trace)
+        energies = fold.run(steps)
+        return fold.chain.trace, energies
+
+    def raw_after(self, n_steps: int) -> Floats:
+        """Return the raw scores of the held-out rows after `n_steps` steps."""
+        return self.make(self.inside, self.trace).raw_after(n_steps)
+
+
+class LazyCrossValidation(CrossValidation):
+    """The same chains, made when they are needed: a joblib context may have them run elsewhere."""
+
+    def _make_folds(self, make_fold: FoldMaker, insides: list[NDArray[np.bool_]]) -> None:
+        self.lazy_folds = [LazyFold(make_fold, inside) for inside in insides]
+        self._energies = np.empty((self.n_folds, 0))
+
+    def out_of_fold(self, n_steps: int, n_threads: int = 1) -> Floats:
+        """Return raw scores of the held-out rows, (n_outputs, held-out rows)."""
+        return self.joined(tasks.run(self.raw_tasks(n_steps), n_threads))
+
+    def raw_tasks(self, n_steps: int) -> list[Callable[[], Floats]]:
+        """Return tasks with the raw scores of the held-out rows of each fold as results."""
+        return [partial(fold.raw_after, n_steps) for fold in self.lazy_folds]
+
+    def _run(self, steps: range, n_threads: int, most: int) -> Floats:
+        n_taken = self._energies.shape[1]
+        if steps.stop > n_taken:
+            end = max(steps.stop, min(2 * n_taken or FIRST_STRETCH, most))
+            runs = [partial(fold.run, range(n_taken, end)) for fold in self.lazy_folds]
+            traces, energies = zip(*tasks.run(runs, n_threads), strict=True)
+            self.lazy_folds = [
+                replace(fold, trace=trace)
+                for fold, trace in zip(self.lazy_folds, traces, strict=True)
+            ]
+            self._energies = np.hstack([self._energies, energies])
+        return self._energies[:, steps.start : steps.stop]
+
+
+def out_of_folds(
+    validations: Sequence[LazyCrossValidation], lengths: Sequence[int], n_threads: int
+) -> list[Floats]:
+    """Return the raw scores out of fold of several cross-validations, all their chains at once."""
+    raws = [
+        task
+        for validation, n_steps in zip(validations, lengths, strict=True)
+        for task in validation.raw_tasks(n_steps)
+    ]
+    parts = iter(tasks.run(raws, n_threads))
+    return [each.joined([next(parts) for _ in range(each.n_folds)]) for each in validations]

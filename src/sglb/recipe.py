@@ -4,6 +4,7 @@ A recipe and traces are a model; a checkpoint in mid-training needs no more than
 """
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -13,7 +14,14 @@ from sglb.bins import Bins
 from sglb.categories import Encoding, row_orders, training_codes
 from sglb.chain import Chain
 from sglb.cluster import DealtRows, TrainingData
-from sglb.folds import N_FOLDS, CrossValidation, Fold, assign_folds
+from sglb.folds import (
+    N_FOLDS,
+    CrossValidation,
+    Fold,
+    FoldMaker,
+    LazyCrossValidation,
+    assign_folds,
+)
 from sglb.frame import Features
 from sglb.losses import Loss
 from sglb.noise import NOISE_VERSION, chain_seed
@@ -132,10 +140,27 @@ class Recipe:
 
         Chains of all numbers have the same folds, of which the first `n_folds` have a chain.
         """
+        return CrossValidation(*self._folds(data, number), n_folds)
 
-        def make_fold(inside: NDArray[np.bool_]) -> Fold:
-            rows = data.take(~np.tile(inside, data.n_copies))
-            chain = self.make_chain(rows, 1, number=number)
-            return Fold(chain, data.first_copy().take(inside))
+    def lazy_cross_validation(
+        self, data: TrainingSet, *, number: int = 0, n_folds: int = N_FOLDS
+    ) -> LazyCrossValidation:
+        """Return the same chains, which are made when they are needed."""
+        return LazyCrossValidation(*self._folds(data, number), n_folds)
 
-        return CrossValidation(make_fold, assign_folds(data, self.settings.seed), n_folds)
+    def _folds(self, data: TrainingSet, number: int) -> tuple[FoldMaker, NDArray[np.intp]]:
+        fold_of = assign_folds(data, self.settings.seed)
+        return partial(make_fold_of, self, data, number), fold_of
+
+
+def make_fold_of(
+    recipe: Recipe,
+    data: TrainingSet,
+    number: int,
+    inside: NDArray[np.bool_],
+    trace: Trace | None = None,
+) -> Fold:
+    """Return a fold of a chain of a number, in the state that a trace leads to."""
+    rows = data.take(~np.tile(inside, data.n_copies))
+    chain = recipe.make_chain(rows, 1, trace, number=number)
+    return Fold(chain, data.first_copy().take(inside))

@@ -1,11 +1,12 @@
 """What fit adds to a model with `uncertainty=True`."""
 
 from dataclasses import replace
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sglb.folds import CrossValidation, folds_for_residuals
+from sglb.folds import CrossValidation, folds_for_residuals, out_of_folds
 from sglb.model import Model
 from sglb.noise import chain_seed
 from sglb.outcomes import learn_outcomes
@@ -50,15 +51,19 @@ def _out_of_fold(
     Of several chains the mean, as in predictions: errors of a single chain are larger.
     """
     recipe, n_folds = model.recipe, folds_for_residuals(data.n_rows // data.n_copies)
-    validation = first or recipe.cross_validation(data, n_folds=n_folds)
-    raw = validation.out_of_fold(len(model.traces[0]), n_threads)
-    for number, trace in enumerate(model.traces[1:], start=1):
-        other = recipe.cross_validation(data, number=number, n_folds=len(validation.folds))
-        raw += other.out_of_fold(len(trace), n_threads)
-    held_out = validation.held_out
+    lengths = [len(trace) for trace in model.traces]
+    raws = [] if first is None else [first.out_of_fold(lengths[0], n_threads)]
+    others = [
+        recipe.lazy_cross_validation(
+            data, number=number, n_folds=n_folds if first is None else first.n_folds
+        )
+        for number in range(len(raws), len(lengths))
+    ]
+    raws += out_of_folds(others, lengths[len(raws) :], n_threads)
+    held_out = (first or others[0]).held_out
     if not held_out.all():
         data = data.take(np.tile(held_out, data.n_copies))
-    return data, raw / len(model.traces)
+    return data, reduce(np.add, raws) / len(raws)
 
 
 def _whole(target: Target, n_copies: int) -> Target:

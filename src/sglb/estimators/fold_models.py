@@ -6,14 +6,14 @@ unlike the chains of `folds`, which share their codes.
 """
 
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from sglb import _core
+from sglb import _core, tasks
 from sglb.estimators.base import ChainEstimator
 from sglb.folds import N_FOLDS
 from sglb.frame import Table, read_weight
@@ -63,14 +63,15 @@ class FoldModels(Generic[E]):
         labels: Any = self.target.values
         if len(self.target.classes):
             labels = self.target.classes[labels.astype(np.intp)]
-        models = []
+        fits = []
         for number in range(N_FOLDS):
             rows = self._order[self.fold[self._order] != number]
             weight = take_weight(self.weight, rows)
             # Equal weights are a fit without weights.
             stated = None if are_equal(weight) else weight
-            models.append(clone(self.estimator).fit(self._take(rows), labels[rows], stated))
-        return tuple(models)
+            new = clone(self.estimator)
+            fits.append(partial(_fit, new, self.table, self.kept[rows], labels[rows], stated))
+        return tuple(tasks.run(fits))
 
     def __len__(self) -> int:
         return len(self.fold)
@@ -88,6 +89,11 @@ class FoldModels(Generic[E]):
 
     def _take(self, rows: RowIndices) -> Any:
         return self.table.take(self.kept[rows])
+
+
+def _fit(estimator: E, table: Table, rows: RowIndices, labels: Any, weight: Any) -> E:
+    """Fit an estimator to some rows of a table."""
+    return estimator.fit(table.take(rows), labels, weight)
 
 
 def assign_rows(target: Target, seed: int) -> tuple[RowIndices, RowIndices]:

@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
+from sglb import tasks
 from sglb.boosting import boost
 from sglb.callbacks import (
     Callback,
@@ -33,6 +35,7 @@ from sglb.samplers import Tempering
 from sglb.schedules import Moving
 from sglb.tempering import Replicas, temper
 from sglb.trace import Trace
+from sglb.training_set import TrainingSet
 
 
 def warn_if_equal(traces: Sequence[Trace]) -> None:
@@ -61,6 +64,52 @@ class Scoring(NamedTuple):
         """Return what records the scores of a chain."""
         return History(self.sets, self.metrics, n_threads)
 
+    def record(self, history: History) -> Record:
+        """Return the scores of a chain that has ended."""
+        return Record(*history.best(), history.result) if self.sets else Record()
+
+    def callbacks(self, recipe: Recipe, history: History, n_inherited: int = 0) -> list[Callback]:
+        """Return the callbacks of a single chain, which may continue that of a model."""
+        # The order matters: scores are there before anything looks at them.
+        watching: list[Callback] = [history] if self.sets else []
+        if self.early_stopping_rounds is not None:
+            moving = (recipe.settings.sampler, recipe.loss)
+            lengths = [
+                schedule.n_steps or 0
+                for each in moving
+                if isinstance(each, Moving)
+                for schedule in each.schedules.values()
+            ]
+            watching.append(
+                EarlyStopping(self.early_stopping_rounds, after=max([*lengths, n_inherited]))
+            )
+        return watching
+
+
+class Ended(NamedTuple):
+    """Chains that have ended, and the first of them with rows, which may not have run itself."""
+
+    first: Chain
+    traces: Sequence[Trace]
+    records: Sequence[Record]
+    exchange: Exchange | None = None
+
+
+def run_alone(
+    recipe: Recipe,
+    data: TrainingSet,
+    n_steps: int,
+    scoring: Scoring,
+    n_threads: int,
+    number: int,
+) -> tuple[Trace, Record]:
+    """Run a chain of a number in a task; return its trace and its scores."""
+    threads = tasks.threads_here(n_threads)
+    history = scoring.history(threads)
+    chain = recipe.make_chain(data, threads, number=number)
+    trace = boost(chain, n_steps, scoring.callbacks(recipe, history))
+    return trace, scoring.record(history)
+
 
 @dataclass(frozen=True)
 class Training:
@@ -76,30 +125,13 @@ class Training:
         self, scoring: Scoring, callbacks: Sequence[Callback], *, uncertainty: bool = False
     ) -> Model:
         """Run the chains with their callbacks; each is cut to its best state if it is watched."""
-        (n_steps, validation), n_chains = self._length(), int(self.recipe.parameters["n_chains"])
-        at_once = min(n_chains, self.n_threads) if self._is_thread_safe else 1
-        # The core's threads serve one chain at a time: it has those that the others leave.
-        share = self.n_threads - at_once + 1
-        chains = [
-            self.recipe.make_chain(self.data, share, number=number) for number in range(n_chains)
-        ]
-        for number, chain in enumerate(chains):
-            self.journal.follow(f"chain {number}", chain)
-        histories = [scoring.history(share) for _ in chains]
-        rounds = scoring.early_stopping_rounds
-        callbacks_by_chain = [
-            self._built_in_callbacks(history, rounds, chain.replay.n_inherited)
-            for history, chain in zip(histories, chains, strict=True)
-        ]
-        if callbacks:
-            callbacks_by_chain[0].append(Parameters(self._resolved(chains[0])))
-        traces, exchange = self._boost(chains, n_steps, callbacks_by_chain, callbacks, at_once)
+        (n_steps, validation), n_chains = self._length(), self._n_chains
+        if self._are_sent(callbacks):
+            first, traces, chain_records, exchange = self._send_chains(n_steps, scoring)
+        else:
+            first, traces, chain_records, exchange = self._run_chains(n_steps, scoring, callbacks)
         warn_if_equal(traces)
-        chain_records = [
-            Record(*history.best(), history.result) if history.sets else Record()
-            for history in histories
-        ]
-        if rounds is not None:
+        if scoring.early_stopping_rounds is not None:
             lengths = [
                 record.best_iteration or len(trace)
                 for trace, record in zip(traces, chain_records, strict=True)
@@ -108,7 +140,7 @@ class Training:
         record = chain_records[0]
         if n_chains > 1 and scoring.sets:
             record = self._mean_record(scoring, traces)
-        variance = residual_variance(chains[0], traces)
+        variance = residual_variance(first, traces)
         model = Model(
             self.recipe, tuple(traces), variance, record, tuple(chain_records), exchange=exchange
         )
@@ -126,6 +158,60 @@ class Training:
         )
         self._end_journal(callbacks)
         return model
+
+    @property
+    def _n_chains(self) -> int:
+        return int(self.recipe.parameters["n_chains"])
+
+    def _are_sent(self, callbacks: Sequence[Callback]) -> bool:
+        """Whether several chains run in tasks of a joblib context: nothing looks at their steps,
+        none begins with steps of another, and their rows are here.
+        """
+        return (
+            self._n_chains > 1
+            and not callbacks
+            and not self.journal.is_kept
+            and not self.journal.inherited
+            and isinstance(self.data, TrainingSet)
+            and tasks.are_sent()
+        )
+
+    def _send_chains(self, n_steps: int, scoring: Scoring) -> Ended:
+        """Run the chains in tasks."""
+        assert isinstance(self.data, TrainingSet)
+        if self.verbose:
+            say(f"{self._n_chains} chains in tasks of the joblib context")
+        run = partial(run_alone, self.recipe, self.data, n_steps, scoring, self.n_threads)
+        ended = tasks.send([partial(run, number) for number in range(self._n_chains)])
+        first = self.recipe.make_chain(self.data, self.n_threads)
+        traces, records = zip(*ended, strict=True)
+        self._say_ended(traces)
+        return Ended(first, traces, records)
+
+    def _run_chains(self, n_steps: int, scoring: Scoring, callbacks: Sequence[Callback]) -> Ended:
+        """Run the chains side by side in threads, with the user's callbacks."""
+        n_chains = self._n_chains
+        at_once = min(n_chains, self.n_threads) if self._is_thread_safe else 1
+        # The core's threads serve one chain at a time: it has those that the others leave.
+        share = self.n_threads - at_once + 1
+        chains = [
+            self.recipe.make_chain(self.data, share, number=number) for number in range(n_chains)
+        ]
+        for number, chain in enumerate(chains):
+            self.journal.follow(f"chain {number}", chain)
+        histories = [scoring.history(share) for _ in chains]
+        callbacks_by_chain = [
+            scoring.callbacks(self.recipe, history, chain.replay.n_inherited)
+            for history, chain in zip(histories, chains, strict=True)
+        ]
+        if callbacks:
+            callbacks_by_chain[0].append(Parameters(self._resolved(chains[0])))
+        traces, exchange = self._boost(chains, n_steps, callbacks_by_chain, callbacks, at_once)
+        return Ended(chains[0], traces, [scoring.record(each) for each in histories], exchange)
+
+    def _say_ended(self, traces: Sequence[Trace]) -> None:
+        if self.verbose:
+            say(f"{len(traces)} chains of {', '.join(f'{len(t):,}' for t in traces)} steps")
 
     def _end_journal(self, callbacks: Sequence[Callback]) -> None:
         """Write that the fit has ended, unless it is Ctrl-C that has ended it."""
@@ -147,31 +233,19 @@ class Training:
             return settings.n_steps, None
         if self.verbose:
             say(f"cross-validation of the number of trees, at most {settings.n_steps:,}")
-        validation = self.recipe.cross_validation(in_memory(self.data, self.n_threads))
         threads = self.n_threads if self._is_thread_safe else 1
-        for number, fold in enumerate(validation.folds):
-            self.journal.follow(f"fold {number}", fold.chain)
+        data = in_memory(self.data, self.n_threads)
+        validation: CrossValidation
+        if tasks.are_sent() and not self.journal.is_kept:
+            validation = self.recipe.lazy_cross_validation(data)
+        else:
+            validation = self.recipe.cross_validation(data)
+            for number, fold in enumerate(validation.folds):
+                self.journal.follow(f"fold {number}", fold.chain)
         n_steps = validation.best_length(settings.n_steps, threads, self.journal.look)
         if self.verbose:
             say(f"{n_steps:,} trees are best")
         return n_steps, validation
-
-    def _built_in_callbacks(
-        self, history: History, rounds: int | None, n_inherited: int
-    ) -> list[Callback]:
-        """Return the callbacks of a single chain, which may continue that of a model."""
-        # The order matters: scores are there before anything looks at them.
-        watching: list[Callback] = [history] if history.sets else []
-        if rounds is not None:
-            moving = (self.recipe.settings.sampler, self.recipe.loss)
-            lengths = [
-                schedule.n_steps or 0
-                for each in moving
-                if isinstance(each, Moving)
-                for schedule in each.schedules.values()
-            ]
-            watching.append(EarlyStopping(rounds, after=max([*lengths, n_inherited])))
-        return watching
 
     def _resolved(self, chain: Chain) -> dict[str, object]:
         """Return the parameters with what "auto" stands for."""
@@ -204,8 +278,7 @@ class Training:
             callbacks_by_chain = [[*callbacks_by_chain[0], *progress], *callbacks_by_chain[1:]]
             callbacks_by_chain = [[*watching, *watch] for watching in callbacks_by_chain]
             traces = boost_all(chains, n_steps, callbacks_by_chain, callbacks, at_once)
-        if self.verbose:
-            say(f"{len(traces)} chains of {', '.join(f'{len(t):,}' for t in traces)} steps")
+        self._say_ended(traces)
         return traces, None
 
     def _temper(

@@ -1,12 +1,15 @@
 """Draws from the posterior of frozen partitions: many short chains, each from a prior draw."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sglb import sums
+from sglb import sums, tasks
 from sglb.posterior.energies import Energy, QuadraticEnergy
 from sglb.posterior.frozen import BATCH, FrozenChain, PriorDraws
 from sglb.posterior.leaf_draws import LeafDraws
@@ -70,6 +73,14 @@ class DrawPlan:
         return Langevin(learning_rate, self.temperature, shrink_rate)
 
 
+class BatchDraws(NamedTuple):
+    """Draws of a batch, as `LeafDraws` has those of all."""
+
+    values: NDArray[np.floating[Any]]
+    stages: Floats
+    n_steps: int
+
+
 class PosteriorDriver:
     """Draws from posteriors of an energy under the prior of partitions of the training rows.
 
@@ -100,25 +111,51 @@ class PosteriorDriver:
         training rows.
         """
         self._check(n_draws, mirror)
-        energy, prior, n_steps = self.energy, self.prior, plan.n_steps
-        sampler = plan.sampler(energy, prior)
+        energy, prior = self.energy, self.prior
         n_chains = n_draws // 2 if mirror else n_draws
+        batches = [(first, min(BATCH, n_chains - first)) for first in range(0, n_chains, BATCH)]
         values = np.empty((prior.n_all_leaves, energy.n_outputs, n_chains), dtype=np.float32)
         stages = np.empty((2, energy.n_outputs, len(watched), n_chains))
-        for first in range(0, n_chains, BATCH):
-            batch = slice(first, min(first + BATCH, n_chains))
-            start = self._start(first, batch.stop - first)
-            chain = FrozenChain(energy, prior, sampler, start=start, n_threads=self.n_threads)
-            if n_steps == AUTO_STEPS:
-                stages[0, :, :, batch] = _run_until_still(chain, watched)
-                n_steps = chain.n_steps
-            else:
-                stages[0, :, :, batch] = _run(chain, n_steps, watched)
-            stages[1, :, :, batch] = chain.state[:, watched]
-            values[:, :, batch] = chain.leaf_values()
+        for (first, n_in_batch), batch in zip(
+            batches, self._draw_batches(plan, batches, watched), strict=True
+        ):
+            inside = slice(first, first + n_in_batch)
+            values[:, :, inside], stages[..., inside], n_steps = batch
         if mirror:
             stages = np.concatenate([stages, -stages], axis=3)
         return LeafDraws(np.array(prior.partitions.n_leaves), values, mirror, stages, n_steps)
+
+    def _draw_batches(
+        self, plan: DrawPlan, batches: Sequence[tuple[int, int]], watched: NDArray[np.intp]
+    ) -> Iterator[BatchDraws]:
+        """Yield the draws of batches; the first of them tells how many steps the others take."""
+        first, *others = batches
+        drawn = self.draw_batch(plan, watched, *first)
+        yield drawn
+        plan = replace(plan, n_steps=drawn.n_steps)
+        if len(others) > 1 and tasks.are_sent():
+            run = partial(_draw_alone, self, plan, watched)
+            yield from tasks.send([partial(run, *batch) for batch in others])
+        else:
+            for batch in others:
+                yield self.draw_batch(plan, watched, *batch)
+
+    def draw_batch(
+        self, plan: DrawPlan, watched: NDArray[np.intp], first: int, n_draws: int
+    ) -> BatchDraws:
+        """Return draws `first`, `first` + 1, ... of one batch."""
+        energy, prior = self.energy, self.prior
+        sampler, start = plan.sampler(energy, prior), self._start(first, n_draws)
+        chain = FrozenChain(energy, prior, sampler, start=start, n_threads=self.n_threads)
+        if plan.n_steps == AUTO_STEPS:
+            halfway = _run_until_still(chain, watched)
+        else:
+            halfway = _run(chain, plan.n_steps, watched)
+        stages = np.stack([halfway, chain.state[:, watched]])
+        return BatchDraws(chain.leaf_values(), stages, chain.n_steps)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_first_start": None}
 
     def _check(self, n_draws: int, mirror: bool) -> None:
         if n_draws < 1:
@@ -143,6 +180,15 @@ class PosteriorDriver:
         if first == 0:
             self._first_start = start
         return start
+
+
+def _draw_alone(
+    driver: PosteriorDriver, plan: DrawPlan, watched: NDArray[np.intp], first: int, n_draws: int
+) -> BatchDraws:
+    """Return the draws of a batch in a task, which has a driver of its own."""
+    driver.n_threads = tasks.threads_here(driver.n_threads)
+    batch = driver.draw_batch(plan, watched, first, n_draws)
+    return batch._replace(values=batch.values.astype(np.float32))
 
 
 def _run(chain: FrozenChain, n_steps: int, rows: NDArray[np.intp]) -> Floats:

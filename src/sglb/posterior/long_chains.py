@@ -14,11 +14,14 @@ which noise alone would grow, a leaf without training rows is 0.
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sglb import tasks
 from sglb.boosting import boost
 from sglb.callbacks import BaseCallback, StepInfo, Stop
 from sglb.chains import boost_all
@@ -103,17 +106,39 @@ def run_long_chains(
     ).take(kept)
     sampler, plan = _resolve(recipe, loss, data, plan, n_threads)
     recipe = with_sampler(recipe, sampler, plan)
-    at_once = min(N_CHAINS, n_threads) if loss.row_wise else 1
+    rows = np.unique(np.linspace(0, data.n_rows - 1, WATCHED_ROWS).astype(np.intp))
+    states = virtual_states(plan.n_steps, max(WATCHED_STATES, plan.n_draws // N_CHAINS))
+    watch = Watch(rows, states.tolist())
+    if tasks.are_sent():
+        run = partial(_run_alone, recipe, data, plan.n_steps, watch, n_threads)
+        ended = tasks.send([partial(run, number) for number in range(N_CHAINS)])
+    else:
+        ended = _run_all(recipe, data, plan.n_steps, watch, n_threads)
+    traces, watched = zip(*ended, strict=True)
+    return LongChains(traces, sampler, plan, np.array(watched))
+
+
+def _run_all(
+    recipe: Recipe, data: TrainingSet, n_steps: int, watch: "Watch", n_threads: int
+) -> list[tuple[Trace, list[Floats]]]:
+    """Run the chains side by side in threads; return the trace and the watched rows of each."""
+    assert recipe.loss is not None
+    at_once = min(N_CHAINS, n_threads) if recipe.loss.row_wise else 1
     chains = [
         recipe.make_chain(data, n_threads - at_once + 1, number=number)
         for number in range(N_CHAINS)
     ]
-    rows = np.unique(np.linspace(0, data.n_rows - 1, WATCHED_ROWS).astype(np.intp))
-    states = virtual_states(plan.n_steps, max(WATCHED_STATES, plan.n_draws // N_CHAINS))
-    watches = [Watch(rows, states) for _ in chains]
-    traces = boost_all(chains, plan.n_steps, [[watch] for watch in watches], (), at_once)
-    watched = np.array([watch.raws for watch in watches])
-    return LongChains(tuple(traces), sampler, plan, watched)
+    watches = [watch.again() for _ in chains]
+    traces = boost_all(chains, n_steps, [[each] for each in watches], (), at_once)
+    return [(trace, each.raws) for trace, each in zip(traces, watches, strict=True)]
+
+
+def _run_alone(
+    recipe: Recipe, data: TrainingSet, n_steps: int, watch: "Watch", n_threads: int, number: int
+) -> tuple[Trace, list[Floats]]:
+    """Run a chain of a number in a task; return its trace and the watched rows."""
+    chain = recipe.make_chain(data, tasks.threads_here(n_threads), number=number)
+    return boost(chain, n_steps, [watch]), watch.raws
 
 
 def with_sampler(recipe: Recipe, sampler: Langevin, plan: PosteriorPlan) -> Recipe:
@@ -136,10 +161,14 @@ def with_sampler(recipe: Recipe, sampler: Langevin, plan: PosteriorPlan) -> Reci
 class Watch(BaseCallback):
     """Records the raw scores of some rows in some states of a chain."""
 
-    def __init__(self, rows: NDArray[np.intp], states: NDArray[np.int64]) -> None:
+    def __init__(self, rows: NDArray[np.intp], states: Iterable[int]) -> None:
         self._rows = rows
-        self._states = frozenset(states.tolist())
+        self._states = frozenset(states)
         self.raws: list[Floats] = []
+
+    def again(self) -> "Watch":
+        """Return one of the same rows and states, which has not recorded any."""
+        return Watch(self._rows, self._states)
 
     def step(self, info: StepInfo) -> Stop | None:
         """Record the rows if this state is wanted."""

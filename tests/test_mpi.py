@@ -1,0 +1,40 @@
+"""Ranks of an MPI program, each with a part of the rows, have the model of all rows."""
+
+import ast
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("mpi4py")
+RANKS = Path(__file__).parent / "mpi_ranks.py"
+
+
+def reports(*command):
+    """What the ranks of a program say."""
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1"}
+    environment |= {"OMPI_MCA_mpi_yield_when_idle": "1"}
+    environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    done = subprocess.run(
+        [*command, sys.executable, str(RANKS)],
+        capture_output=True,
+        text=True,
+        timeout=180,
+        env=environment,
+    )
+    assert done.returncode == 0, done.stderr
+    return [ast.literal_eval(line) for line in done.stdout.splitlines()]
+
+
+@pytest.mark.skipif(shutil.which("mpirun") is None, reason="needs mpirun")
+def test_three_ranks_have_the_model_of_all_rows_and_its_errors():
+    every = reports("mpirun", "-n", "3")
+    assert len(every) == 3
+    for report in every:
+        infinity, nothing = report.pop("infinity"), report.pop("no rows")
+        assert "infinity in column 1, row 800" in infinity
+        assert nothing == "X of rank 0 must be an array or a frame, maybe empty"
+        assert report == dict.fromkeys(["numbers", "weights", "labels", "queries"], True)

@@ -146,6 +146,20 @@ def test_a_lost_server_changes_nothing(at, answered, monkeypatch):
     assert run.rows._comm.epoch == 1
 
 
+def test_a_chain_that_does_not_know_of_pieces_that_have_come_is_told():
+    problem = Problem(n_rows=5003)
+    pieces = problem.pieces(3)
+    comm = SerialComm(in_two_servers(pieces))
+    run = Run(problem, comm, pieces)
+    run.trace(2)
+    comm.servers[0].hold(comm.servers[1].pieces)
+    comm.servers[1] = Server()
+    with pytest.raises(Moved):
+        comm.ask("ask", 0, None, "energy")
+    # A chain that was about to ask when another one had the pieces moved begins anew.
+    assert_same(run.trace(4), problem.alone(LANGEVIN, RULES["few rows"], NEWTON, n_steps=6))
+
+
 # --- processes ---
 
 

@@ -167,6 +167,18 @@ def test_a_server_lost_at_any_time_changes_nothing(at):
     assert comm.epoch == 1
 
 
+@pytest.mark.parametrize("change", ["another order", "fewer rows"])
+def test_pieces_that_are_read_again_must_be_the_same(change):
+    frame, y, _ = awkward_frame()
+    held = hands(frame, (100, 400), 2)
+    comm = Losing(held, 20)
+    table = on_servers(frame, (100, 400), 2, comm)
+    number, piece = next(iter(held[1].items()))
+    held[1][number] = piece[::-1] if change == "another order" else piece[1:]
+    with pytest.raises(ValueError, match=f"partition {number} of X has other rows than before"):
+        fitted(SGLBRegressor, table, y)
+
+
 def test_processes():
     frame, y, rng = awkward_frame()
     frame = with_levels(frame, rng)

@@ -10,10 +10,6 @@ from typing import Any, Protocol
 from sglb.cluster.server import Server
 
 
-class Moved(Exception):  # noqa: N818  # nothing is wrong: the question is asked once more
-    """Pieces have moved to other servers, which know nothing yet of the chains on them."""
-
-
 class Comm(Protocol):
     """Servers that hold all pieces of a table between them.
 

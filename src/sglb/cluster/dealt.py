@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sglb.bundles import Bundles
-from sglb.cluster.comm import Comm, Moved
+from sglb.cluster.comm import Comm
 from sglb.cluster.parts import by_piece
 from sglb.cluster.raw import Piece
 from sglb.cluster.rows import RemoteRows
+from sglb.cluster.server import Moved
 from sglb.code_layout import CodeLayout
 from sglb.losses import Loss
 from sglb.target import Target

@@ -1,5 +1,6 @@
 """A piece of a table where it lies: as it was read, then as codes, then ready for chains."""
 
+import hashlib
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -34,8 +35,9 @@ class Piece(NamedTuple):
 class RawPiece:
     """Rows of an array or of a frame of any library. Methods are what the table asks.
 
-    A question that is asked once more changes nothing, so that a piece which has to be read again
-    can be brought to where it was by all questions that change something.
+    A question that is asked once more changes nothing and has the same answer, so that a piece
+    which has to be read again can be brought to where it was by all questions that change
+    something, and is known to have the same rows.
     """
 
     def __init__(self, table: Any, n_threads: int = 1) -> None:
@@ -45,6 +47,7 @@ class RawPiece:
         self._n_threads = n_threads
         self._kept = np.ones(len(self._table), dtype=np.bool_)
         self._codes: Bytes | None = None
+        self._dtype, self._digest = np.dtype(np.float64), ""
         self._n_copies, self._more = 1, np.empty((0, 0), dtype=np.uint8)
         self.piece: Piece | None = None
 
@@ -65,7 +68,8 @@ class RawPiece:
         """
         if self.piece is None:
             self._numbers = self._read(columns, first_row)
-        return self._numbers.dtype
+            self._dtype = self._numbers.dtype
+        return self._dtype
 
     def keep(self, kept: NDArray[np.bool_]) -> None:
         """Drop the rows outside a mask."""
@@ -75,13 +79,15 @@ class RawPiece:
         """Return the values of rows, counted among those that are kept."""
         return self._numbers[np.flatnonzero(self._kept)[rows]].astype(dtype, copy=False)
 
-    def encode(self, bins: Bins, dtype: np.dtype[Any]) -> None:
-        """Make codes of the numbers of the rows that are kept."""
+    def encode(self, bins: Bins, dtype: np.dtype[Any]) -> str:
+        """Make codes of the numbers of the rows that are kept; return a digest of them."""
         if self.piece is None:
             values = self._numbers
             if values.dtype != dtype or not self._kept.all():
                 values = Columns.of(values).take(self._kept, dtype)
             self._codes = bins.encode(values, self._n_threads)
+            self._digest = digest(self._codes)
+        return self._digest
 
     def extend(self, n_copies: int, columns: Bytes) -> None:
         """Repeat the codes, copy after copy, and add those of more features, of all copies."""
@@ -145,3 +151,8 @@ class RawPiece:
         if isinstance(self._table, np.ndarray):
             return [str(column) for column in columns]
         return [repr(self._table.columns[column]) for column in columns]
+
+
+def digest(codes: Bytes) -> str:
+    """Return a digest of codes."""
+    return hashlib.sha256(np.ascontiguousarray(codes).data).hexdigest()

@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sglb import _core, sums
-from sglb.cluster.comm import Moved
 from sglb.cluster.parts import Drawn, Words, added, by_piece, largest, merged, total
-from sglb.cluster.server import Advance, Start
+from sglb.cluster.server import Advance, Moved, Start
 from sglb.leaves import NewtonPath
 from sglb.losses import Loss
 from sglb.samplers import Move
@@ -190,6 +189,7 @@ class RemoteRows:
                         self._comm.ask("ask", self._number, None, earlier, *details)
                 answers = self._comm.ask("ask", self._number, self._advance, question, *arguments)
             except Moved:
+                self._epoch = -1
                 continue
             self._advance = None
             return answers

@@ -1,6 +1,5 @@
 """What holds rows: pieces of the table, and the state of every chain there."""
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 
 from sglb import _core, sums
 from sglb.cluster.parts import Drawn, added, draw_part, largest, merged, pack_part, total
-from sglb.cluster.raw import Piece, RawPiece
+from sglb.cluster.raw import Piece, RawPiece, digest
 from sglb.errors import NonFiniteGradient
 from sglb.leaves import NewtonPath
 from sglb.losses import Loss
@@ -26,6 +25,10 @@ from sglb.transition import Transition
 from sglb.weights import RowSelection
 
 Floats = NDArray[np.float64]
+
+
+class Moved(Exception):  # noqa: N818  # nothing is wrong: the question is asked once more
+    """Pieces have moved to other servers, which know nothing yet of the chains on them."""
 
 
 @dataclass(frozen=True)
@@ -260,14 +263,12 @@ class Server:
 
     def codes(self) -> list[tuple[int, NDArray[np.uint8]]]:
         """Return the codes of each piece, (n_features, n_rows)."""
+        self._require(self.pieces)
         return [(number, piece.data.code_columns) for number, piece in self.pieces.items()]
 
     def digests(self) -> list[tuple[int, str]]:
         """Return a digest of the codes of each piece."""
-        return [
-            (number, hashlib.sha256(np.ascontiguousarray(codes).data).hexdigest())
-            for number, codes in self.codes()
-        ]
+        return [(number, digest(codes)) for number, codes in self.codes()]
 
     def start(self, chain: int, start: Start, anew: bool) -> None:
         """Begin to serve a chain; one that is served already on new pieces only, unless `anew`."""
@@ -283,7 +284,13 @@ class Server:
 
     def ask(self, chain: int, advance: Advance | None, question: str, *arguments: Any) -> Any:
         """Move a chain, if it has not been moved, and answer a question about it."""
-        served = self._chains[chain]
+        served = self._chains.get(chain, Served())
+        self._require(served.pieces)
         if advance is not None:
             served.advance(advance)
         return getattr(served, question)(*arguments)
+
+    def _require(self, pieces: Mapping[int, Any]) -> None:
+        """Raise Moved if these are not all pieces: more have come since, for another chain."""
+        if pieces.keys() != self.numbers:
+            raise Moved

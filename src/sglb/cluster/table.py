@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 
 from sglb.bins import Bins
 from sglb.bundles import Bundles
-from sglb.cluster.comm import Comm, Moved
+from sglb.cluster.comm import Comm
 from sglb.cluster.dealt import DealtRows, check_whole_queries
+from sglb.cluster.server import Moved
 from sglb.code_layout import CodeLayout
 from sglb.held import HeldCodes, HeldNumbers, HeldTable
 from sglb.labels import LabelColumn
@@ -25,8 +26,8 @@ class Pieces:
         self.comm = comm
         self.numbers = numbers
         self._epoch = comm.epoch
-        self._changes: list[_Question] = []
-        self.n_rows: list[int] = self.ask("n_rows")
+        self._changes: list[tuple[_Question, list[Any]]] = []
+        self.n_rows: list[int] = self.ask("n_rows", changes=True)
 
     @property
     def starts(self) -> list[int]:
@@ -44,25 +45,39 @@ class Pieces:
     ) -> list[Any]:
         """Return what each piece answers; `shares` are arguments for pieces.
 
-        What changes pieces is asked again of those that have been read anew.
+        What changes pieces is asked again of those that have been read anew, and has the same
+        answers.
         """
         asked = _Question(question, arguments, shares, options)
-        if changes:
-            self._changes.append(asked)
         while True:
             try:
                 if self._epoch != self.comm.epoch:
-                    epoch = self.comm.epoch
-                    for change in self._changes:
-                        self._send(change)
-                    self._epoch = epoch
-                return self._send(asked)
+                    self._repeat()
+                answers = self._send(asked)
             except Moved:
+                self._epoch = -1
                 continue
+            if changes:
+                self._changes.append((asked, answers))
+            return answers
 
     def catch_up(self) -> None:
         """Bring pieces that have been read anew to where the others are."""
         self.ask("n_rows")
+
+    def _repeat(self) -> None:
+        """Ask again what has changed pieces; reject those that are not what they were."""
+        epoch = self.comm.epoch
+        for change, before in self._changes:
+            answers = self._send(change)
+            for number, first, again in zip(self.numbers, before, answers, strict=True):
+                if first != again:
+                    raise ValueError(
+                        f"partition {number} of X has other rows than before, now that it was read"
+                        " again after its worker was lost; X must have the same rows whenever it is"
+                        " read: read it from files, or persist it"
+                    )
+        self._epoch = epoch
 
     def _send(self, asked: "_Question") -> list[Any]:
         answers = self.comm.ask(

@@ -1,5 +1,6 @@
 """Dask's collections as partitions, and as arrays in memory."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -41,8 +42,8 @@ def partitions_of(X: Any) -> DelayedTable:
     )
 
 
-def in_memory(value: Any) -> Any:
+def in_memory(value: Any, bring: Callable[[Any], Any]) -> Any:
     """Return collections as arrays and frames in memory, also those in lists and tuples."""
     if isinstance(value, list | tuple):
-        return type(value)(in_memory(part) for part in value)
-    return value.compute() if is_collection(value) else value
+        return type(value)(in_memory(part, bring) for part in value)
+    return bring(value) if is_collection(value) else value

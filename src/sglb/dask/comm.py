@@ -1,52 +1,30 @@
 """Servers on the workers of a Dask cluster: an actor on each worker that holds partitions.
 
 Dask moves the data, this module asks and answers. A question has an answer in time, or its worker
-is taken to be lost: it is shut out, its partitions are read again elsewhere, and who asked asks
-once more (`Moved`). A worker that wakes up later is asked nothing.
+is taken to be lost: the scheduler is told to forget it, its partitions are read again elsewhere,
+and who asked asks once more (`Moved`). Tasks may take any time, as long as the workers are heard
+of. A worker that wakes up later is asked nothing.
 """
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from threading import RLock
 from types import TracebackType
-from typing import Any, Self
-from weakref import WeakValueDictionary
+from typing import Any, NamedTuple, Self
 
 from dask.distributed import Client, Future
-from distributed.protocol.pickle import dumps, loads
+from distributed.protocol.pickle import dumps
 
-from sglb.cluster import LostServerError, Moved, Server
+from sglb.cluster import LostServerError, Moved
 from sglb.cluster.comm import share_of
-from sglb.dask.workers import forget, running_workers
+from sglb.dask.actors import DaskServer, NotServedError, hand_over
+from sglb.dask.workers import Worker, forget, holders_of, workers_of
 
 # Seconds between two looks whether a worker that has not answered yet is still there.
 LOOK_EVERY = 0.5
-
-# The servers in this process, by the name that their client has given them.
-SERVERS: WeakValueDictionary[str, "DaskServer"] = WeakValueDictionary()
-
-
-class DaskServer:
-    """A server as an actor, which tasks on the same worker find by its name."""
-
-    def __init__(self, name: str, n_threads: int) -> None:
-        self.server = Server(n_threads=n_threads)
-        SERVERS[name] = self
-
-    def ask(self, message: bytes, share: bytes | None) -> tuple[Any, Exception | None]:
-        """Return an answer, or the error there was instead."""
-        question, arguments = loads(message)
-        shares = () if share is None else (loads(share),)
-        try:
-            return getattr(self.server, question)(*arguments, *shares), None
-        except Exception as error:  # an error that is raised would pass for one of the cluster
-            return None, error
-
-
-def hand_over(name: str, number: int, table: Any) -> None:
-    """Give a partition to the server on the worker where this runs."""
-    SERVERS[name].server.read({number: table})
+# Seconds in which a worker that can be reached from here answers, and a client ends.
+REACH = 5.0
 
 
 class LostWorkerError(Exception):
@@ -57,6 +35,17 @@ class LostWorkerError(Exception):
         self.address = address
         self.reason = reason
 
+    def __str__(self) -> str:
+        return f"{self.address}: {self.reason}"
+
+
+class Held(NamedTuple):
+    """A server on a worker: the name that tasks find it by, and the future that keeps it alive."""
+
+    name: str
+    actor: Any
+    future: Future
+
 
 class DaskComm:
     """Servers that hold partitions; they end with the block: `with DaskComm(...)`.
@@ -66,8 +55,6 @@ class DaskComm:
     be lost.
     """
 
-    epoch = 0
-
     def __init__(
         self,
         client: Client,
@@ -76,29 +63,25 @@ class DaskComm:
         timeout: float,
         max_failures: int,
     ) -> None:
+        if not (isinstance(timeout, int | float) and timeout > 0):
+            raise ValueError(f"timeout must be a number of seconds above 0, got {timeout!r}")
+        if not (isinstance(max_failures, int) and max_failures >= 0):
+            raise ValueError(f"max_failures must be a whole number from 0, got {max_failures!r}")
+        self.epoch = -1
         self.partitions = list(partitions)
         self.timeout, self.max_failures = timeout, max_failures
-        # A client of its own, which talks to workers without a detour by the scheduler.
-        self._client = Client(
-            client.scheduler.address,
-            security=client.security,
-            direct_to_workers=True,
-            set_as_default=False,
-            timeout=timeout,
-        )
-        self._name = f"sglb-{self._client.id}"
+        self._client, self._own = client, own_client(client, timeout)
         self._lock = RLock()
-        self._actors: dict[str, Any] = {}
-        self._kept: list[Future] = []  # of the actors, which live as long as these
+        self._held: dict[str, Held] = {}
         self._homes: dict[int, str] = {}
-        self._shut_out: dict[str, str] = {}
-        self._to_place = set(range(len(self.partitions)))
+        self._lost: list[LostWorkerError] = []
+        self._to_place = set(self.numbers)
+        self._n_started = 0
         try:
-            self._with_replacements(self._place)
+            self._place_all()
         except BaseException:
             self.close()
             raise
-        self.epoch = 0
 
     @property
     def numbers(self) -> list[int]:
@@ -112,23 +95,34 @@ class DaskComm:
         message = dumps((question, arguments))
         with self._lock:
             try:
-                answers = self._ask_all(message, shares)
+                answers = [] if self._to_place else self._ask_all(message, shares)
             except LostWorkerError as lost:
-                self._replace(lost)
-                raise Moved from lost
+                self._shut(lost)
+            if self._to_place:
+                self._place_all()
+                raise Moved
         for _, error in answers:
             if error is not None:
                 raise error
         return [answer for answer, _ in answers]
 
+    def bring(self, value: Any) -> Any:
+        """Return a collection of Dask as an array or a frame in memory."""
+        with releasing([self._client.compute(value)]) as [future]:
+            while True:
+                try:
+                    self._finish(future, f"a {type(value).__name__}")
+                    with suppress(TimeoutError):
+                        return future.result(timeout=self.timeout)
+                    self._look("", 0.0)  # a worker that hangs may have a part of it
+                except LostWorkerError as lost:
+                    self._shut(lost)
+
     def close(self) -> None:
         """Let the servers go."""
-        self._actors.clear()
-        for future in self._kept:
-            with suppress(Exception):
-                future.release()
+        self._held.clear()
         with suppress(Exception):
-            self._client.close(timeout=min(self.timeout, 5.0))
+            self._own.close(timeout=min(self.timeout, REACH))
 
     def __enter__(self) -> Self:
         return self
@@ -141,22 +135,24 @@ class DaskComm:
     ) -> None:
         self.close()
 
-    def _ask_all(
-        self, message: bytes, shares: Mapping[int, Any] | None
-    ) -> list[tuple[Any, Exception | None]]:
-        waiting = []
-        for address, actor in self._actors.items():
+    def _ask_all(self, message: bytes, shares: Mapping[int, Any] | None) -> list[tuple[Any, Any]]:
+        waiting, end = [], time.monotonic() + self.timeout
+        for address, held in self._held.items():
             here = [number for number, home in self._homes.items() if home == address]
             share = share_of(here, shares)
             try:
-                waiting.append((address, actor.ask(message, dumps(share[0]) if share else None)))
-            except RuntimeError as error:  # the scheduler knows that it is lost
-                raise LostWorkerError(address, str(error)) from error
-        return [self._wait(address, future.result) for address, future in waiting]
+                asked = held.actor.ask(message, here, dumps(share[0]) if share else None)
+            except RuntimeError as gone:  # the scheduler knows that it is lost
+                raise LostWorkerError(address, str(gone)) from gone
+            waiting.append((address, asked.result))
+        answers = [(address, self._wait(address, result, end)) for address, result in waiting]
+        for address, (_, error) in answers:
+            if isinstance(error, NotServedError):
+                raise LostWorkerError(address, str(error))
+        return [answer for _, answer in answers]
 
-    def _wait(self, address: str, result: Callable[..., Any]) -> Any:
+    def _wait(self, address: str, result: Callable[..., Any], end: float) -> Any:
         """Return a result from a worker; raise LostWorkerError if there is none in time."""
-        end = time.monotonic() + self.timeout
         while True:
             left = end - time.monotonic()
             try:
@@ -170,89 +166,160 @@ class DaskComm:
             except (OSError, RuntimeError) as error:
                 raise LostWorkerError(address, str(error)) from error
 
-    def _replace(self, lost: LostWorkerError) -> None:
-        """Shut a worker out, and place its partitions elsewhere."""
-        self._shut(lost)
-        self._with_replacements(self._place)
-        self.epoch += 1
-
-    def _with_replacements(self, task: Callable[[], None]) -> None:
-        """Do something until no worker is lost over it."""
-        while True:
-            try:
-                return task()
-            except LostWorkerError as lost:
-                self._shut(lost)
-
     def _shut(self, lost: LostWorkerError) -> None:
-        """Shut a worker out; raise if too many were lost."""
-        self._shut_out[lost.address] = lost.reason
-        self._actors.pop(lost.address, None)
+        """Do without a worker; raise if too many were lost."""
         self._to_place |= {n for n, home in self._homes.items() if home == lost.address}
         self._homes = {n: home for n, home in self._homes.items() if home != lost.address}
-        if len(self._shut_out) > self.max_failures:
+        self._held.pop(lost.address, None)
+        self._lost.append(lost)
+        if len(self._lost) > self.max_failures:
             raise LostServerError(
-                f"{len(self._shut_out)} workers were lost, more than max_failures="
-                f"{self.max_failures}: "
-                + "; ".join(f"{address}: {reason}" for address, reason in self._shut_out.items())
-            )
+                f"{len(self._lost)} workers were lost, more than max_failures={self.max_failures}: "
+                + "; ".join(map(str, self._lost))
+            ) from self._lost[0]
         # A worker that hangs still counts for the scheduler, which would wait for data on it.
-        with suppress(Exception):
-            forget(self._client, lost.address)
+        forget(self._client, lost.address, self.timeout)
+
+    def _place_all(self) -> None:
+        """Place partitions until no worker is lost over it."""
+        while self._to_place:
+            try:
+                self._place()
+            except LostWorkerError as lost:
+                self._shut(lost)
+        self.epoch += 1
 
     def _place(self) -> None:
         """Read partitions that no server holds, where they lie or where there is most room."""
         numbers = sorted(self._to_place)
-        futures = self._client.compute([self.partitions[number] for number in numbers])
-        self._finish(futures)
-        lies = self._client.who_has(futures)
-        for number, future in zip(numbers, futures, strict=True):
-            lying = [address for address in lies.get(future.key, ()) if address in self._workers()]
-            address = lying[0] if lying else self._emptiest()
-            self._serve(address)
-            self._run_on(address, hand_over, self._name, number, future)
-            self._homes[number] = address
-            self._to_place.discard(number)
+        with releasing(self._client.compute([self.partitions[n] for n in numbers])) as futures:
+            for number, future in zip(numbers, futures, strict=True):
+                self._finish(future, f"partition {number}")
+            holders = holders_of(self._client, [future.key for future in futures], self.timeout)
+            for number, lying in zip(numbers, holders, strict=True):
+                self._homes[number] = self._homes.get(number) or self._home(lying)
+            with releasing(list(map(self._give, numbers, futures))) as tasks:
+                for number, task in zip(numbers, tasks, strict=True):
+                    self._finish(task, f"partition {number}", self._homes[number])
+                    self._to_place.discard(number)
 
-    def _finish(self, futures: Iterable[Future]) -> None:
-        """Wait for partitions, however long they take; raise the error of one that fails."""
-        for future in futures:
-            while True:
-                try:
-                    error = future.exception(timeout=self.timeout)
-                    break
-                except TimeoutError:
-                    if not self._workers():
-                        raise LostServerError("the cluster has no workers left") from None
-            if error is not None:
-                raise error
-
-    def _serve(self, address: str) -> None:
-        """Start a server on a worker that has none."""
-        if address in self._actors:
-            return
-        n_threads = self._workers().get(address, 1)
-        future = self._client.submit(
-            DaskServer, self._name, n_threads, actor=True, workers=[address], pure=False
+    def _give(self, number: int, table: Future) -> Future:
+        """Give a partition to the server of its home."""
+        address = self._homes[number]
+        held = self._serve(address)
+        return self._client.submit(
+            hand_over, held.name, number, table, self.timeout, workers=[address], pure=False
         )
-        with self._client.as_current():
-            self._actors[address] = self._wait(address, future.result)
-        self._kept.append(future)
 
-    def _run_on(self, address: str, function: Callable[..., Any], *arguments: Any) -> Any:
-        future = self._client.submit(function, *arguments, workers=[address], pure=False)
-        return self._wait(address, future.result)
+    def _finish(self, future: Future, name: str, address: str = "") -> None:
+        """Wait for a task, of a worker or of any, however long it takes; raise its error."""
+        stands_still = 0.0
+        while True:
+            try:
+                failure = future.exception(timeout=LOOK_EVERY)
+                break
+            except TimeoutError:
+                stands_still = self._look(address, stands_still)
+        if isinstance(failure, NotServedError):
+            raise LostWorkerError(address, str(failure))
+        if future.cancelled():
+            raise LostServerError(
+                f"{name} cannot be read again: its source was in the memory of a lost worker; read"
+                " X from files, or train again"
+            )
+        if failure is not None:
+            future.result()  # raises it with its traceback
 
-    def _workers(self) -> dict[str, int]:
-        """Return the workers that are not shut out, and how many threads each has."""
-        workers = running_workers(self._client)
-        return {address: n for address, n in workers.items() if address not in self._shut_out}
+    def _look(self, address: str, stands_still: float) -> float:
+        """Look after the workers; return since when the one that shall work does not, or none does.
 
-    def _emptiest(self) -> str:
-        """Return the worker with the fewest partitions; wait for one if there is none."""
-        end, homes = time.monotonic() + self.timeout, list(self._homes.values())
-        while not (workers := self._workers()):
-            if time.monotonic() > end:
-                raise LostServerError("the cluster has no workers left")
+        Raise LostWorkerError for one that has ended, is silent, or does not work in time.
+        """
+        workers, now = self._workers(), time.monotonic()
+        for held in self._held:
+            if held not in workers:
+                raise LostWorkerError(held, "it has ended")
+        for each, worker in workers.items():
+            if worker.silence > self.timeout:
+                raise LostWorkerError(each, f"it was not heard of for {self.timeout:g} s")
+        needed = [workers[address]] if address else list(workers.values())
+        if any(worker.status == "running" for worker in needed):
+            return 0.0
+        if not stands_still or now - stands_still <= self.timeout:
+            return stands_still or now
+        if not needed:
+            raise LostServerError(f"the cluster has had no workers for {self.timeout:g} s")
+        status = ", ".join(sorted({worker.status for worker in needed}))
+        reason = f"it has been {status} for {self.timeout:g} s; a paused worker is short of memory"
+        raise LostWorkerError(address or next(iter(workers)), reason)
+
+    def _serve(self, address: str) -> Held:
+        """Return the server on a worker, started if there is none."""
+        if address not in self._held:
+            self._n_started += 1
+            name = f"sglb-{self._own.id}-{self._n_started}"
+            n_threads = self._workers().get(address, Worker(1, "", 0.0)).n_threads
+            future = self._own.submit(
+                DaskServer, name, n_threads, actor=True, workers=[address], pure=False
+            )
+            with self._own.as_current():
+                actor = self._wait(address, future.result, time.monotonic() + self.timeout)
+            self._held[address] = Held(name, actor, future)
+        return self._held[address]
+
+    def _workers(self) -> dict[str, Worker]:
+        return workers_of(self._client, self.timeout)
+
+    def _home(self, lying: list[str]) -> str:
+        """Return a worker where a partition lies, or the one with the fewest; wait for one."""
+        stands_still, homes = 0.0, list(self._homes.values())
+        while True:
+            running = [a for a, worker in self._workers().items() if worker.status == "running"]
+            for address in lying:
+                if address in running:
+                    return address
+            if running:
+                return min(running, key=homes.count)
+            stands_still = self._look("", stands_still)
             time.sleep(LOOK_EVERY)
-        return min(workers, key=homes.count)
+
+
+@contextmanager
+def releasing(futures: list[Future]) -> Iterator[list[Future]]:
+    """Let results go at once, not when Python collects what refers to them."""
+    try:
+        yield futures
+    finally:
+        for future in futures:
+            future.release()
+
+
+def own_client(client: Client, timeout: float) -> Client:
+    """Return a client to talk to actors with, directly if the workers can be reached from here.
+
+    What it keeps on the cluster, and what it waits for, ends with it.
+    """
+    if client.asynchronous:
+        raise ValueError(
+            "fit waits for its result, which an asynchronous client cannot do: pass a Client with"
+            " asynchronous=False, in a thread of its own if need be"
+        )
+    direct = Client(
+        client.scheduler.address,
+        security=client.security,
+        direct_to_workers=True,
+        set_as_default=False,
+        timeout=timeout,
+    )
+    direct.direct_to_workers = all(
+        _reaches(direct, address) for address in workers_of(client, timeout)
+    )
+    return direct
+
+
+def _reaches(client: Client, address: str) -> bool:
+    try:
+        client.sync(client.rpc(address).identity, callback_timeout=REACH)
+    except (OSError, TimeoutError):
+        return False
+    return True

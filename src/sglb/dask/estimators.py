@@ -47,14 +47,14 @@ class OnCluster:
         if isinstance(X, str | Path):
             X, y, arguments, options = _columns_of(read_folder(X), y, arguments, options)
         partitions = partitions_of(X)
-        y, *others = (in_memory(each) for each in (y, *arguments))
-        options = {name: in_memory(value) for name, value in options.items()}
         with DaskComm(
             default_client() if client is None else client,
             partitions.delayed,
             timeout=timeout,
             max_failures=max_failures,
         ) as comm:
+            y, *others = (in_memory(each, comm.bring) for each in (y, *arguments))
+            options = {name: in_memory(value, comm.bring) for name, value in options.items()}
             table = ClusterTable(comm, comm.numbers, partitions.empty)
             super().fit(table, y, *others, **options)  # type: ignore[misc]
         return self
@@ -69,8 +69,8 @@ class OnCluster:
 
     def score(self, X: Any, y: Any, *arguments: Any, **options: Any) -> Any:
         """Return the score of the ordinary estimator; X and y are brought to the client."""
-        X, y, *others = (in_memory(each) for each in (X, y, *arguments))
-        options = {name: in_memory(value) for name, value in options.items()}
+        X, y, *others = (in_memory(each, compute) for each in (X, y, *arguments))
+        options = {name: in_memory(value, compute) for name, value in options.items()}
         return super().score(X, y, *others, **options)  # type: ignore[misc]
 
     def _by_partition(
@@ -80,12 +80,19 @@ class OnCluster:
         if not is_collection(X):
             return getattr(super(), method)(X, *arguments, **options)
         delayed, empty = partitions_of(X)
-        shape = getattr(super(), method)(empty, *arguments, **options)
+        without_rows = getattr(super(), method)(empty, *arguments, **options)
+        if not isinstance(without_rows, np.ndarray):
+            raise ValueError(
+                f"{method} with these arguments gives several arrays, of a collection of Dask it"
+                " gives one; call it on each partition, brought by .compute()"
+            )
         ordinary = dask.delayed(_Bound(self._ordinary(), method, arguments, options), pure=False)
         chunks = X.chunks[0] if isinstance(X, dask.array.Array) else [np.nan] * len(delayed)
         blocks = [
             dask.array.from_delayed(
-                ordinary(part), shape=(n_rows, *shape.shape[1:]), dtype=shape.dtype
+                ordinary(part),
+                shape=(n_rows, *without_rows.shape[1:]),
+                dtype=without_rows.dtype,
             )
             for part, n_rows in zip(delayed, chunks, strict=True)
         ]
@@ -98,6 +105,11 @@ class OnCluster:
 
 
 HOME = "sglb.estimators"
+
+
+def compute(collection: Any) -> Any:
+    """Return a collection in memory."""
+    return collection.compute()
 
 
 class _Bound:

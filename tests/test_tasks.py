@@ -7,10 +7,11 @@ from functools import partial
 
 import joblib
 import numpy as np
+import pandas as pd
 import pytest
 
 from own_losses import Squared
-from sglb import BaseCallback, Checkpoint, SGLBRegressor, archive, tasks
+from sglb import BaseCallback, Checkpoint, ParquetTable, SGLBRegressor, archive, tasks
 from sglb.errors import NonFiniteGradient
 
 pytestmark = pytest.mark.filterwarnings("ignore:A worker stopped:UserWarning")
@@ -126,6 +127,16 @@ def test_chains_that_are_looked_at_stay_here(sent, tmp_path):
             first.fit(X, Y)
         first.set_params(n_estimators=30).fit(X, Y)
     assert watch.step_numbers == list(range(1, 26))
+    assert not sent
+
+
+def test_chains_of_a_table_that_memory_may_not_hold_stay_here(sent, tmp_path):
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(y=Y)
+    frame.to_parquet(tmp_path / "table.parquet")
+    table = ParquetTable(tmp_path / "table.parquet")
+    with in_processes():
+        model = regressor(n_chains=2).fit(table.drop("y"), table["y"])
+    assert content(model) == content(regressor(n_chains=2).fit(frame[list("abcd")], Y))
     assert not sent
 
 

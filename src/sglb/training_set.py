@@ -7,6 +7,8 @@ short the codes by row may be left out: those of a sample are gathered, which ta
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from mmap import mmap
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,6 +103,14 @@ class TrainingSet:
         if len(self.code_rows) or self.bundles is not None:
             return self.code_rows
         return CodeLayout(self.n_codes, self.kinds).rows(self.code_columns)
+
+    @property
+    def is_mapped(self) -> bool:
+        """Whether the codes are in a file that is mapped into memory."""
+        owner: Any = self.code_columns
+        while isinstance(owner, np.ndarray):
+            owner = owner.base
+        return isinstance(owner, memoryview) and isinstance(owner.obj, mmap)
 
     @property
     def n_rows(self) -> int:

@@ -165,7 +165,7 @@ class Training:
 
     def _are_sent(self, callbacks: Sequence[Callback]) -> bool:
         """Whether several chains run in tasks of a joblib context: nothing looks at their steps,
-        none begins with steps of another, and their rows are here.
+        none begins with steps of another, and memory holds their rows.
         """
         return (
             self._n_chains > 1
@@ -173,6 +173,7 @@ class Training:
             and not self.journal.is_kept
             and not self.journal.inherited
             and isinstance(self.data, TrainingSet)
+            and not self.data.is_mapped
             and tasks.are_sent()
         )
 

@@ -88,8 +88,7 @@ PRESENT_OR_UNUSED = {"IPython", "xgboost"}
 
 # Extras that users install.
 OPTIONS = ("cli", "dask", "integrations", "mpi", "paper")
-# scikit-learn brings joblib along.
-IMPORT_NAMES = {"scikit-learn": {"sklearn", "joblib"}, "mlflow-skinny": {"mlflow"}}
+IMPORT_NAMES = {"scikit-learn": {"sklearn"}, "mlflow-skinny": {"mlflow"}}
 
 
 # Rooms that were made for the command line: `tables` by its exported names, `experiments` as it is.

@@ -82,6 +82,14 @@ def test_what_is_made_in_other_processes_is_the_same_bytes(name, sent):
     assert min(sent) > 1
 
 
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # by Python 3.12 and later
+def test_a_backend_that_returns_all_results_together_gives_them_too(sent):
+    expected = CASES["draws"]()
+    with joblib.parallel_config(backend="multiprocessing", n_jobs=2):
+        assert CASES["draws"]() == expected
+    assert sent
+
+
 @pytest.mark.filterwarnings("ignore")  # of ports and open sockets, by Dask
 def test_what_is_made_on_a_cluster_is_the_same_bytes(sent):
     distributed = pytest.importorskip("distributed")

@@ -57,9 +57,12 @@ def send(tasks: Sequence[Callable[[], Result]]) -> list[Result]:
     process or the worker that ran it, is sent again.
     """
     packed, results = _packed(tasks), dict[int, Result]()
+    # Where results come one by one, those before a loss are kept.
+    backend, _ = get_active_backend()
+    return_as = "generator_unordered" if backend.supports_return_generator else "list"
     for left in reversed(range(ATTEMPTS)):
         missing = [number for number in range(len(tasks)) if number not in results]
-        run = Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch="all")
+        run = Parallel(return_as=return_as, batch_size=1, pre_dispatch="all")
         try:
             for number, result in run(delayed(_result)(packed, number) for number in missing):
                 results[number] = result

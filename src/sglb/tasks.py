@@ -106,4 +106,13 @@ def _result(packed: NDArray[np.uint8], number: int) -> tuple[int, Any]:
         return number, pickle.loads(packed.data)[number]()
     except Exception as error:
         error.add_note(f"In a task of a joblib context:\n{traceback.format_exc()}")
-        raise FailedTask(error) from None
+        raise FailedTask(portable(error)) from None
+
+
+def portable(error: Exception) -> Exception:
+    """Return an error, or what it says if it cannot be sent."""
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        return RuntimeError("\n".join([repr(error), *error.__notes__]))
+    return error

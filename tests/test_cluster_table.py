@@ -1,6 +1,7 @@
 """A table dealt to servers gives the model of the same rows in memory, bit for bit."""
 
 import pickle
+import threading
 
 import numpy as np
 import pytest
@@ -188,6 +189,23 @@ def test_processes():
         with LocalProcesses(hands(frame, cuts, 2), raw=True) as comm:
             held = fitted(SGLBRegressor, on_servers(frame, cuts, 2, comm), y, weight)
         assert model_bytes(held) == model_bytes(expected)
+
+
+def test_chains_in_threads_ask_processes_in_turns():
+    frame, _, _ = awkward_frame()
+    n_rows = []
+    with LocalProcesses([{0: frame}], raw=True) as comm:
+
+        def ask():
+            for _ in range(300):
+                n_rows.extend(comm.ask("ask_pieces", "n_rows", (), {}))
+
+        threads = [threading.Thread(target=ask, daemon=True) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(30)
+    assert n_rows == [[(0, len(frame))]] * 900
 
 
 def test_equal_weights_are_equal_after_a_journey():

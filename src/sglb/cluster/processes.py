@@ -6,6 +6,7 @@ import signal
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection
+from threading import Lock
 from types import TracebackType
 from typing import Any, Self
 
@@ -39,6 +40,7 @@ class LocalProcesses:
         context = multiprocessing.get_context("spawn")
         self._connections: list[Connection] = []
         self._processes: list[Any] = []
+        self._lock = Lock()
         self._n_asked = 0
         self._numbers = [list(held) for held in pieces]
         for held in pieces:
@@ -55,6 +57,12 @@ class LocalProcesses:
         self, question: str, *arguments: Any, shares: Mapping[int, Any] | None = None
     ) -> list[Any]:
         """Return the answer of each server; the first error of one is raised here."""
+        with self._lock:  # chains may run in several threads
+            return self._ask(question, arguments, shares)
+
+    def _ask(
+        self, question: str, arguments: tuple[Any, ...], shares: Mapping[int, Any] | None
+    ) -> list[Any]:
         self._n_asked += 1
         message = pickle.dumps((self._n_asked, question, *arguments), pickle.HIGHEST_PROTOCOL)
         for number, connection in enumerate(self._connections):

@@ -27,6 +27,7 @@ import numpy as np
 import golden
 from sglb import ModelFormatError, archive
 from sglb.archive import container
+from sglb.checkpoints.snapshot import Snapshot
 from sglb.estimators import estimator_of
 
 DIGEST = 32
@@ -93,8 +94,19 @@ def judge_model(data):
         raise AssertionError("saved again it is another file")
 
 
+def judge_checkpoint(data):
+    """Load a checkpoint and repeat its steps."""
+    snapshot = Snapshot.from_bytes(data)
+    for trace in snapshot.traces.values():
+        codes = np.zeros((trace.n_features, 3), dtype=np.uint8)
+        if not np.isfinite(trace.replay(codes)).all():
+            raise AssertionError("a state is not finite")
+    if snapshot.to_bytes() != data and b'{\\"lost\\":' not in data:
+        raise AssertionError("saved again it is another file")
+
+
 # What reads a kept file of this suffix and uses what it has read: another kind of file is one line.
-JUDGES = {".sglb": judge_model}
+JUDGES = {".sglb": judge_model, ".checkpoint": judge_checkpoint}
 
 
 def verdict(data, kind=".sglb"):
@@ -270,6 +282,8 @@ def peak(data, kind=".sglb"):
     try:
         if kind == ".sglb":
             archive.loads_with_draws(data)
+        else:
+            Snapshot.from_bytes(data)
     except ModelFormatError:
         pass
     finally:

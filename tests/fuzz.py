@@ -16,8 +16,11 @@ import damage
 from sglb import archive
 from sglb.archive import arguments, blobs, container, draws, parts, validation
 from sglb.categories import storage
+from sglb.checkpoints import snapshot
 
-READERS = (archive, arguments, blobs, container, draws, parts, storage, validation)
+READERS = (
+    archive, arguments, blobs, container, draws, parts, snapshot, storage, validation,
+)  # fmt: skip
 # The fuzzer's own memory, 64 kB of counters, comes on top of the reader's.
 LIMIT = 256 << 20
 

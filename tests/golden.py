@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sglb import SGLBClassifier, SGLBRanker, SGLBRegressor
+from sglb import Checkpoint, SGLBClassifier, SGLBRanker, SGLBRegressor
 from sglb.estimators.posterior import Posterior
 from sglb.losses import StochasticRank
 from sglb.samplers import Move
@@ -117,7 +117,17 @@ def predictions(model, name):
     return digits
 
 
+def write_checkpoint(path):
+    """The checkpoint of a fit of two chains, and no file beside it."""
+    chains = SGLBClassifier(**TINY, n_chains=2, temperature=1)
+    chains.fit(numbers(), target() > 1, callbacks=Checkpoint(path, every=3))
+    path.with_name(f"{path.name}.previous").unlink(missing_ok=True)
+
+
 if __name__ == "__main__":
+    kept = FOLDER / f"two_chains_{FORMAT}.checkpoint"
+    if not kept.exists():
+        write_checkpoint(kept)
     FOLDER.mkdir(parents=True, exist_ok=True)
     for name, make in MODELS.items():
         path = FOLDER / f"{name}_{FORMAT}.sglb"

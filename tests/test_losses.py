@@ -18,7 +18,7 @@ from loss_cases import (
     targets_for,
 )
 from sglb import _core
-from sglb.losses import LOSSES, Logistic, Softmax
+from sglb.losses import LOSSES, Huber, Logistic, Softmax
 
 ROWS = [0, 1, 31, 33, 8191, 8193]
 
@@ -219,6 +219,13 @@ def test_cross_entropy_is_minus_the_log_probability_of_the_class(n, scale):
         ours = scores[np.arange(n), y.astype(int)]
         wanted = np.logaddexp.reduce(scores - ours[:, None], axis=1)
         np.testing.assert_allclose(loss.loss(y, raw), wanted, rtol=1e-14, atol=3e-15)
+
+
+def test_huber_is_a_parabola_up_to_its_width_and_including_it():
+    z = np.array([-0.5, -0.25, 0.0, 0.25, 0.5])
+    _, gradient, hessian = fill(Huber(0.25), np.zeros(5), z)
+    assert gradient.tolist() == [[-0.25, -0.25, 0.0, 0.25, 0.25]]
+    assert hessian.tolist() == [[0.0, 1.0, 1.0, 1.0, 0.0]]
 
 
 def test_a_small_logistic_loss_keeps_its_digits():

@@ -129,6 +129,15 @@ def test_the_bound_of_second_derivatives_without_a_constant_is_the_largest_one()
     assert refresh(1, DRAWS)[1] == hessian.max() == pytest.approx(np.exp(2.0))
 
 
+@pytest.mark.parametrize("strange", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("row", [0, 1, 70_000, 99_999])
+def test_the_largest_of_numbers_that_are_not_all_finite_is_infinite(strange, row):
+    numbers = np.linspace(-3.0, 2.0, 100_000)
+    assert _core.largest(numbers, 2) == 3.0
+    numbers[row] = strange
+    assert _core.largest(numbers, 2) == np.inf
+
+
 def test_only_slopes_of_a_loss_with_room_for_them_can_be_computed_in_advance():
     y, raw = np.ones(3), np.zeros((1, 3))
     with pytest.raises(ValueError, match="not computed in advance"):

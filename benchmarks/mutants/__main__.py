@@ -26,12 +26,19 @@ PATIENCE = 600
 
 
 def copy_tree():
-    shutil.rmtree(TREE, ignore_errors=True)
-    for name in ("src", "tests"):
-        ignore = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(REPOSITORY / name, TREE / name, ignore=ignore)
-    for name in ("CMakeLists.txt", "pyproject.toml"):
-        shutil.copy2(REPOSITORY / name, TREE / name)
+    """Bring the copy up to date; what differs becomes new, so that the core is built of it."""
+    kept = [REPOSITORY / name for name in ("CMakeLists.txt", "pyproject.toml")]
+    for folder in ("src", "tests"):
+        files = (path for path in (REPOSITORY / folder).rglob("*") if path.is_file())
+        kept += [path for path in files if "__pycache__" not in path.parts]
+    targets = {TREE / path.relative_to(REPOSITORY): path for path in kept}
+    for target in [path for path in TREE.rglob("*") if path.is_file()]:
+        if target not in targets:
+            target.unlink()
+    for target, path in targets.items():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if not target.exists() or target.read_bytes() != path.read_bytes():
+            shutil.copyfile(path, target)
 
 
 def build():

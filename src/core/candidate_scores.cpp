@@ -31,8 +31,7 @@ struct Halves {
     Ints8 gradient, weight;
 };
 
-// The halves of eight words, in the order of lane_feature. As floats, which compilers shuffle by
-// one instruction where integers take two.
+// The halves of eight words, in the order of lane_feature; floats take one instruction, not two.
 SGLB_INLINE Halves halves(Words4 low, Words4 high) {
     const auto a = reinterpret_cast<Floats8>(low), b = reinterpret_cast<Floats8>(high);
     return {reinterpret_cast<Ints8>(__builtin_shufflevector(a, b, 1, 3, 9, 11, 5, 7, 13, 15)),
@@ -202,8 +201,7 @@ SGLB_INLINE void score_node(const SplitNode& node, const GroupRule& rule,
     }
 }
 
-// As score_node where only the first four features exist, and all are numbers: the lanes of the
-// others are the child's.
+// As score_node of four features, all numbers: the lanes of the other four are the child's.
 template <class Variant>
 SGLB_INLINE void score_four_features(const SplitNode& node, const GroupRule& rule,
                                      const GroupScores& to) {

@@ -70,7 +70,7 @@ class DaskComm:
         self.epoch = -1
         self.partitions = list(partitions)
         self.timeout, self.max_failures = timeout, max_failures
-        self._client, self._own = client, own_client(client, timeout)
+        self._client, self._direct = client, direct_client(client, timeout)
         self._lock = RLock()
         self._held: dict[str, Held] = {}
         self._homes: dict[int, str] = {}
@@ -122,7 +122,7 @@ class DaskComm:
         """Let the servers go."""
         self._held.clear()
         with suppress(Exception):
-            self._own.close(timeout=min(self.timeout, REACH))
+            self._direct.close(timeout=min(self.timeout, REACH))
 
     def __enter__(self) -> Self:
         return self
@@ -257,12 +257,12 @@ class DaskComm:
         """Return the server on a worker, started if there is none."""
         if address not in self._held:
             self._n_started += 1
-            name = f"sglb-{self._own.id}-{self._n_started}"
+            name = f"sglb-{self._direct.id}-{self._n_started}"
             n_threads = self._workers().get(address, Worker(1, "", 0.0)).n_threads
-            future = self._own.submit(
+            future = self._direct.submit(
                 DaskServer, name, n_threads, actor=True, workers=[address], pure=False
             )
-            with self._own.as_current():
+            with self._direct.as_current():
                 actor = self._wait(address, future.result, time.monotonic() + self.timeout)
             self._held[address] = Held(name, actor, future)
         return self._held[address]
@@ -294,7 +294,7 @@ def releasing(futures: list[Future]) -> Iterator[list[Future]]:
             future.release()
 
 
-def own_client(client: Client, timeout: float) -> Client:
+def direct_client(client: Client, timeout: float) -> Client:
     """Return a client to talk to actors with, directly if the workers can be reached from here.
 
     What it keeps on the cluster, and what it waits for, ends with it.

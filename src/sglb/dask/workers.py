@@ -1,12 +1,18 @@
 """The workers of a cluster as its scheduler sees them. No call waits on a scheduler without end."""
 
+import asyncio
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from dask.distributed import Client
+from distributed.core import rpc
 
 from sglb.cluster import LostServerError
+
+# Seconds in which a nanny kills its worker: it asks for 4 and then does not.
+KILL = 15.0
 
 
 class Worker(NamedTuple):
@@ -32,9 +38,9 @@ def holders_of(client: Client, keys: Sequence[Any], timeout: float) -> list[list
 def forget(client: Client, address: str, timeout: float) -> None:
     """Make the scheduler take a worker for lost, so that nothing waits for data on it.
 
-    A worker that is alive notices and ends; its nanny starts another one.
+    If it has a nanny, this kills it and starts another one.
     """
-    _on_scheduler(client, timeout, _remove, address=address)
+    _on_scheduler(client, timeout + KILL, _remove, address=address)
 
 
 def _on_scheduler(
@@ -63,4 +69,15 @@ def _holders(keys: Sequence[Any], dask_scheduler: Any) -> list[list[str]]:
 
 
 async def _remove(address: str, dask_scheduler: Any) -> None:
-    await dask_scheduler.remove_worker(address, stimulus_id="sglb-lost", close=False)
+    worker = dask_scheduler.workers.get(address)
+    if worker is None:
+        return
+    if worker.nanny:
+        with suppress(OSError, TimeoutError):
+            await asyncio.wait_for(_kill(worker.nanny, dask_scheduler), KILL)
+    await dask_scheduler.remove_worker(address, stimulus_id="sglb-lost")
+
+
+async def _kill(nanny: str, dask_scheduler: Any) -> None:
+    async with rpc(nanny, connection_args=dask_scheduler.connection_args) as to_nanny:
+        await to_nanny.kill(reason="sglb-lost")

@@ -1,0 +1,274 @@
+"""Workers of a Dask cluster that are killed, stopped or short of memory, and a killed driver."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("dask")
+pytest.importorskip("distributed")
+
+import dask.dataframe as dd
+
+from dask_clusters import (
+    cluster,
+    in_partitions,
+    itself,
+    leaving_nothing,
+    parts_of,
+    served,
+)
+from dask_driver import train
+from sglb import SGLBRegressor
+from sglb.cluster import LostServerError, Server
+from sglb.dask.comm import DaskComm
+from sglb.dask.workers import workers_of
+from test_dask import on_cluster
+from test_held import awkward_frame, fitted, model_bytes, with_levels
+
+# Seconds after which a worker that does not answer is lost: many times what a busy machine takes.
+TIMEOUT = 4.0
+
+
+@pytest.fixture(scope="module")
+def client():
+    with cluster(3) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def table():
+    frame, y, rng = awkward_frame()
+    frame = with_levels(frame, rng)
+    return frame, y, fitted(SGLBRegressor, frame, y)
+
+
+class Faults:
+    """Sends signals to workers that hold rows, before questions of some numbers."""
+
+    def __init__(self, monkeypatch, client, number, *before):
+        self.client, self.number, self.before = client, number, set(before)
+        self.n_asked, self.hit, self.asked = 0, [], []
+        ask = DaskComm.ask
+
+        def counted(comm, question, *arguments, **options):
+            self.n_asked += 1
+            self.asked.append(question)
+            if self.n_asked in self.before:
+                self.send(next(iter(comm._held)))
+            return ask(comm, question, *arguments, **options)
+
+        monkeypatch.setattr(DaskComm, "ask", counted)
+
+    def send(self, address):
+        process = self.client.run(os.getpid, workers=[address])[address]
+        self.hit.append(process)
+        os.kill(process, self.number)
+
+    def wake(self):
+        for process in self.hit:
+            try:
+                os.kill(process, signal.SIGCONT)
+            except ProcessLookupError:
+                continue
+
+
+def settled(client, n_workers=3):
+    """Wait for workers that nannies start, and let them import what takes seconds."""
+    client.wait_for_workers(n_workers, timeout=60)
+    client.run(itself, 0)
+
+
+# Questions 1 to 8 read and code the rows; then come three for each of eight trees.
+@pytest.mark.parametrize(
+    ("number", "before"),
+    [
+        (signal.SIGKILL, (2,)),
+        (signal.SIGKILL, (6,)),
+        (signal.SIGKILL, (12, 13)),
+        (signal.SIGSTOP, (20,)),
+    ],
+    ids=["killed while it reads", "killed while it codes", "two killed in a row", "stopped"],
+)
+def test_a_worker_is_lost_and_the_model_is_the_same(client, table, monkeypatch, number, before):
+    frame, y, expected = table
+    settled(client)
+    with monkeypatch.context() as patch, leaving_nothing(client):
+        faults = Faults(patch, client, number, *before)
+        start = time.monotonic()
+        try:
+            result = on_cluster(SGLBRegressor, in_partitions(frame), y, fit={"timeout": TIMEOUT})
+        finally:
+            faults.wake()
+    assert len(faults.hit) == len(before)
+    assert model_bytes(result) == model_bytes(expected)
+    assert time.monotonic() - start < 60
+
+
+def test_a_worker_that_stops_while_it_reads_is_lost(client, table, tmp_path):
+    frame, y, expected = table
+    settled(client)
+    stopped = tmp_path / "stopped"
+    X = dd.from_map(
+        stop_first, parts_of(frame), path=str(stopped), enforce_metadata=False, meta=frame.iloc[:0]
+    )
+    try:
+        result = on_cluster(SGLBRegressor, X, y, fit={"timeout": TIMEOUT})
+    finally:
+        os.kill(int(stopped.read_text()), signal.SIGCONT)
+    assert model_bytes(result) == model_bytes(expected)
+
+
+def stop_first(part, path):
+    """Return a part; the first process that does is stopped over it."""
+    try:
+        with open(path, "x") as file:
+            file.write(str(os.getpid()))
+    except FileExistsError:
+        return part
+    os.kill(os.getpid(), signal.SIGSTOP)
+    return part
+
+
+def pause(client, workers, fraction=1e-6):
+    """Let workers be paused for memory, or not any more."""
+    client.run(set_fraction, fraction, workers=workers)
+    status = "paused" if fraction < 0.5 else "running"
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        seen = workers_of(client, 30)
+        if all(seen[worker].status == status for worker in workers):
+            return
+        time.sleep(0.05)
+    raise AssertionError(seen)
+
+
+def set_fraction(fraction, dask_worker):
+    dask_worker.memory_manager.memory_pause_fraction = fraction
+
+
+def test_a_worker_that_is_paused_answers_but_gets_no_rows(client, table):
+    frame, y, expected = table
+    settled(client)
+    paused, other, _ = client.scheduler_info()["workers"]
+
+    class Pausing:
+        def start(self, info): ...
+
+        def step(self, info):
+            if info.step == 2:
+                pause(client, [other])
+
+        def finish(self, info):
+            self.homes = served(client)
+
+    watching = Pausing()
+    pause(client, [paused])
+    try:
+        fit = {"timeout": TIMEOUT, "max_failures": 0, "callbacks": [watching]}
+        result = on_cluster(SGLBRegressor, in_partitions(frame), y, fit=fit)
+    finally:
+        pause(client, [paused, other], 0.8)
+    assert watching.homes[paused] == []
+    assert len(watching.homes[other]) == 1
+    assert model_bytes(result) == model_bytes(expected)
+
+
+def test_a_cluster_of_paused_workers_is_told_of(client, table):
+    frame, y, _ = table
+    settled(client)
+    pause(client, list(client.scheduler_info()["workers"]))
+    try:
+        with pytest.raises(LostServerError, match=r"max_failures=0: .* paused for 1 s; .* memory"):
+            on_cluster(
+                SGLBRegressor,
+                in_partitions(frame),
+                y,
+                fit={"timeout": 1.0, "max_failures": 0},
+            )
+    finally:
+        client.run(set_fraction, 0.8)
+
+
+def test_too_many_lost_workers_are_listed(client, table, monkeypatch):
+    frame, y, _ = table
+    settled(client)
+    with monkeypatch.context() as patch, leaving_nothing(client):
+        Faults(patch, client, signal.SIGKILL, 12, 15)
+        with pytest.raises(LostServerError, match="2 workers were lost, more than max_failures=1"):
+            on_cluster(SGLBRegressor, in_partitions(frame), y, fit={"max_failures": 1})
+
+
+def test_rows_that_are_others_when_they_are_read_again_are_noticed(client, table, monkeypatch):
+    frame, y, _ = table
+    settled(client)
+    X = dd.from_map(shuffled, parts_of(frame), meta=frame.iloc[:0])
+    with monkeypatch.context() as patch, leaving_nothing(client):
+        Faults(patch, client, signal.SIGKILL, 15)
+        with pytest.raises(ValueError, match=r"partition \d of X has other rows than before"):
+            on_cluster(SGLBRegressor, X, y)
+
+
+def shuffled(part):
+    return part.sample(frac=1.0, random_state=np.random.default_rng())
+
+
+def test_rows_that_were_in_the_memory_of_a_lost_worker_are_missed(client, table, monkeypatch):
+    frame, y, _ = table
+    settled(client)
+    held = client.scatter(parts_of(frame))
+    X = dd.from_delayed(held, meta=frame.iloc[:0], verify_meta=False)
+    with monkeypatch.context() as patch:
+        Faults(patch, client, signal.SIGKILL, 15)
+        with pytest.raises(LostServerError, match=r"partition \d cannot be read again"):
+            on_cluster(SGLBRegressor, X, y)
+
+
+def test_a_server_that_was_started_anew_is_not_believed(client, table, monkeypatch):
+    frame, y, expected = table
+    settled(client)
+    with monkeypatch.context() as patch:
+        faults = Faults(patch, client, signal.SIGKILL, 15)
+        faults.send = lambda address: client.run(empty, workers=[address])
+        result = on_cluster(SGLBRegressor, in_partitions(frame), y)
+    assert model_bytes(result) == model_bytes(expected)
+
+
+def empty(dask_worker):
+    """Do to the server here what a worker does that comes back at the same address."""
+    for each in dask_worker.state.actors.values():
+        each.server = Server()
+
+
+def test_a_killed_driver_leaves_nothing_and_is_resumed(client, tmp_path):
+    settled(client)
+    path, address = tmp_path / "checkpoint", client.scheduler.address
+    script = Path(__file__).with_name("dask_driver.py")
+    with leaving_nothing(client):
+        driver = subprocess.Popen([sys.executable, str(script), address, str(path)])
+        end = time.monotonic() + 60
+        while not path.exists() and time.monotonic() < end and driver.poll() is None:
+            time.sleep(0.05)
+        time.sleep(0.3)
+        driver.kill()
+        assert driver.wait() == -signal.SIGKILL
+    resumed = train(client, path, resume_from=path)
+    assert model_bytes(resumed) == model_bytes(train(client))
+
+
+def test_a_cluster_that_has_lost_workers_leaves_no_process(table):
+    frame, y, expected = table
+    with cluster(2) as client:
+        settled(client, 2)
+        processes = list(client.run(os.getpid).values())
+        with pytest.MonkeyPatch.context() as patch:
+            faults = Faults(patch, client, signal.SIGSTOP, 15)
+            result = on_cluster(SGLBRegressor, in_partitions(frame), y, fit={"timeout": 2.0})
+        assert model_bytes(result) == model_bytes(expected)
+    assert set(faults.hit) <= set(processes)
+    assert not [each for each in processes if Path(f"/proc/{each}").exists()]

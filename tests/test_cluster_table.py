@@ -180,6 +180,17 @@ def test_pieces_that_are_read_again_must_be_the_same(change):
         fitted(SGLBRegressor, table, y)
 
 
+def test_rows_are_taken_of_those_that_are_taken():
+    frame, _, rng = awkward_frame()
+    values = frame[["number", "missing"]].to_numpy()
+    numbers, rows = on_servers(values).held_numbers([0, 1]), np.arange(700)
+    for share in (0.7, 0.5):
+        kept = rng.random(len(rows)) < share
+        numbers, rows = numbers.take(kept), rows[kept]
+    assert len(numbers) == len(rows)
+    assert np.array_equal(numbers.sample(np.arange(len(rows))), values[rows], equal_nan=True)
+
+
 def test_processes():
     frame, y, rng = awkward_frame()
     frame = with_levels(frame, rng)

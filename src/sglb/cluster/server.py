@@ -278,10 +278,6 @@ class Server:
         for number in sorted(self.pieces.keys() - served.keys()):
             served[number] = ServedPiece(self.pieces[number], start, self.n_threads)
 
-    def end(self, chain: int) -> None:
-        """Forget a chain."""
-        self._chains.pop(chain, None)
-
     def ask(self, chain: int, advance: Advance | None, question: str, *arguments: Any) -> Any:
         """Move a chain, if it has not been moved, and answer a question about it."""
         served = self._chains.get(chain, Served())

@@ -122,17 +122,19 @@ class ClusterTable(HeldTable):
         pieces = self.pieces
         shares = dict(zip(pieces.numbers, pieces.starts, strict=False))
         dtypes = pieces.ask("choose", columns, shares=shares, changes=True)
-        return ClusterNumbers(pieces, np.result_type(*dtypes), len(columns), pieces.n_rows)
+        kept = np.ones(len(self), dtype=np.bool_)
+        return ClusterNumbers(pieces, np.result_type(*dtypes), len(columns), kept)
 
 
 class ClusterNumbers(HeldNumbers):
-    """Numeric columns on servers; `n_rows` are those of each piece that are kept."""
+    """Numeric columns on servers, of the rows that are `kept` there."""
 
     def __init__(
-        self, pieces: Pieces, dtype: np.dtype[Any], n_columns: int, n_rows: list[int]
+        self, pieces: Pieces, dtype: np.dtype[Any], n_columns: int, kept: NDArray[np.bool_]
     ) -> None:
         self.pieces, self.dtype = pieces, dtype
-        self._n_columns, self._n_rows = n_columns, n_rows
+        self._n_columns, self._kept = n_columns, kept
+        self._n_rows = [int(np.count_nonzero(part)) for part in self._parts()]
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -148,17 +150,22 @@ class ClusterNumbers(HeldNumbers):
         return np.concatenate(self.pieces.ask("sample", self.dtype, shares=shares))
 
     def take(self, kept: NDArray[np.bool_]) -> "ClusterNumbers":
-        """Return the rows of a mask over all rows."""
-        parts = np.split(kept, np.cumsum(self._n_rows)[:-1])
-        shares = dict(zip(self.pieces.numbers, parts, strict=True))
+        """Return the rows of a mask; the servers drop the others."""
+        of_all = self._kept.copy()
+        of_all[of_all] = kept
+        taken = ClusterNumbers(self.pieces, self.dtype, self._n_columns, of_all)
+        shares = dict(zip(self.pieces.numbers, taken._parts(), strict=True))
         self.pieces.ask("keep", shares=shares, changes=True)
-        n_kept = [int(np.count_nonzero(part)) for part in parts]
-        return ClusterNumbers(self.pieces, self.dtype, self._n_columns, n_kept)
+        return taken
 
     def encode(self, bins: Bins, n_threads: int) -> "ClusterCodes":
         """Let the servers make codes of all rows."""
         self.pieces.ask("encode", bins, self.dtype, changes=True)
         return ClusterCodes(self.pieces, self._n_columns, self._n_rows)
+
+    def _parts(self) -> list[NDArray[np.bool_]]:
+        """Return which rows of each piece are kept."""
+        return np.split(self._kept, self.pieces.starts[1:-1])
 
 
 class ClusterCodes(HeldCodes):

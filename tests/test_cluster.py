@@ -14,9 +14,11 @@ from sglb.boosting import boost
 from sglb.chain import Chain
 from sglb.cluster import LocalProcesses, LostServerError, Moved, SerialComm, Server, deal
 from sglb.cluster.dealt import check_divisible
+from sglb.cluster.parts import total
 from sglb.errors import NonFiniteGradient
 from sglb.leaves import LeafRule, NewtonPath
 from sglb.losses import UserLoss
+from sglb.structure import GreedySearch
 from sglb.trace import Trace
 from test_shards import LANGEVIN, NEWTON, RULES, Problem, assert_same
 
@@ -81,6 +83,40 @@ def test_words_that_were_packed_for_another_number_of_rows_are_packed_again():
     assert comm.asked.count("pack") == 3
 
 
+def test_outputs_are_chosen_by_evenly_spaced_rows_of_all_pieces(monkeypatch):
+    monkeypatch.setitem(RULES, "many rows", many_rows_and_few_outputs)
+    problem = Problem("softmax", n_rows=5003)
+    squares = {}
+    for n_pieces in (1, 3):
+        pieces = problem.pieces(n_pieces)
+        comm = Answering(in_two_servers(pieces))
+        assert_same(
+            Run(problem, comm, pieces, "many rows").trace(2),
+            problem.alone(LANGEVIN, many_rows_and_few_outputs, NEWTON, n_steps=2),
+        )
+        squares[n_pieces] = [total(answers, np.int64).tolist() for answers in comm.squares]
+    assert len(squares[1]) == 2
+    assert squares[3] == squares[1]
+
+
+class Answering(SerialComm):
+    """Keeps what servers say of the squares of outputs."""
+
+    def __init__(self, servers):
+        super().__init__(servers)
+        self.squares = []
+
+    def ask(self, question, *arguments):
+        answers = super().ask(question, *arguments)
+        if question == "ask" and arguments[2] == "squares":
+            self.squares.append(answers)
+        return answers
+
+
+def many_rows_and_few_outputs():
+    return GreedySearch(4, l2=1.0, newton=True, structure_rows=4000, structure_outputs=2)
+
+
 def test_chains_on_the_same_servers_take_turns():
     problem = Problem()
     pieces = problem.pieces(3)
@@ -134,10 +170,11 @@ class Losing(SerialComm):
         raise Moved
 
 
+@pytest.mark.parametrize("stored", [False, True], ids=["evaluated", "stored"])
 @pytest.mark.parametrize("answered", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("at", range(1, 15))
-def test_a_lost_server_changes_nothing(at, answered, monkeypatch):
-    monkeypatch.setattr(slopes, "STORED_ROWS", 0)
+def test_a_lost_server_changes_nothing(at, answered, stored, monkeypatch):
+    monkeypatch.setattr(slopes, "STORED_ROWS", 10**9 if stored else 0)
     monkeypatch.setattr(leaves, "PART_ROWS", 3_000)
     problem, several = Problem(n_rows=5003), LeafRule("newton", 1.0, steps=2)
     pieces = problem.pieces(3)

@@ -4,6 +4,7 @@ import pickle
 import threading
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from sglb import Checkpoint, SGLBClassifier, SGLBRanker, SGLBRegressor
@@ -178,6 +179,24 @@ def test_pieces_that_are_read_again_must_be_the_same(change):
     held[1][number] = piece[::-1] if change == "another order" else piece[1:]
     with pytest.raises(ValueError, match=f"partition {number} of X has other rows than before"):
         fitted(SGLBRegressor, table, y)
+
+
+def test_pieces_may_have_types_of_their_own():
+    frame, y, _ = awkward_frame()
+    frame["late"] = np.where(np.arange(len(y)) < 300, frame["ties"], frame["number"])
+    expected = fitted(SGLBRegressor, frame, y)
+    first = frame.astype({"late": np.int64}).iloc[:300]
+    servers = [Server(), Server()]
+    servers[0].read({0: first})
+    servers[1].read({1: frame.iloc[300:]})
+    table = ClusterTable(SerialComm(servers), [0, 1], frame.iloc[:0])
+    assert model_bytes(fitted(SGLBRegressor, table, y)) == model_bytes(expected)
+    columns = first[["ties", "late"]], frame[["ties", "late"]].iloc[300:]
+    alone = fitted(SGLBRegressor, pd.concat(columns), y)
+    servers[0].read({0: columns[0]})
+    servers[1].read({1: columns[1]})
+    table = ClusterTable(SerialComm(servers), [0, 1], columns[0].iloc[:0])
+    assert model_bytes(fitted(SGLBRegressor, table, y)) == model_bytes(alone)
 
 
 def test_rows_are_taken_of_those_that_are_taken():

@@ -18,6 +18,7 @@ pytest.importorskip("distributed")
 import dask.array as da  # noqa: E402
 import dask.dataframe as dd  # noqa: E402
 from dask.distributed import Client  # noqa: E402
+from distributed.security import Security  # noqa: E402
 
 import sglb.dask  # noqa: E402
 from dask_clusters import (  # noqa: E402
@@ -118,6 +119,15 @@ def test_workers_may_share_a_process_and_be_shut_off_from_the_client(monkeypatch
     estimator, frame, y, _ = numbers()
     with cluster(3, processes=False) as client:
         result = on_cluster(estimator, in_partitions(frame), y, fit={"client": client})
+    assert model_bytes(result) == model_bytes(fitted(estimator, frame, y))
+
+
+def test_an_encrypted_cluster():
+    pytest.importorskip("cryptography")
+    estimator, frame, y, _ = numbers()
+    with cluster(2, security=Security.temporary(), protocol="tls") as client:
+        assert client.scheduler.address.startswith("tls://")
+        result = on_cluster(estimator, in_partitions(frame), y)
     assert model_bytes(result) == model_bytes(fitted(estimator, frame, y))
 
 

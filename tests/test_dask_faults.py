@@ -70,13 +70,6 @@ class Faults:
         self.hit.append(process)
         os.kill(process, self.number)
 
-    def wake(self):
-        for process in self.hit:
-            try:
-                os.kill(process, signal.SIGCONT)
-            except ProcessLookupError:
-                continue
-
 
 def settled(client, n_workers=3):
     """Wait for workers that nannies start, and let them import what takes seconds."""
@@ -88,26 +81,25 @@ def settled(client, n_workers=3):
 @pytest.mark.parametrize(
     ("number", "before"),
     [
-        (signal.SIGKILL, (2,)),
         (signal.SIGKILL, (6,)),
         (signal.SIGKILL, (12, 13)),
         (signal.SIGSTOP, (20,)),
     ],
-    ids=["killed while it reads", "killed while it codes", "two killed in a row", "stopped"],
+    ids=["killed while it codes", "two killed in a row", "stopped"],
 )
 def test_a_worker_is_lost_and_the_model_is_the_same(client, table, monkeypatch, number, before):
     frame, y, expected = table
     settled(client)
     with monkeypatch.context() as patch, leaving_nothing(client):
         faults = Faults(patch, client, number, *before)
-        start = time.monotonic()
-        try:
-            result = on_cluster(SGLBRegressor, in_partitions(frame), y, fit={"timeout": TIMEOUT})
-        finally:
-            faults.wake()
+        result = on_cluster(SGLBRegressor, in_partitions(frame), y, fit={"timeout": TIMEOUT})
     assert len(faults.hit) == len(before)
     assert model_bytes(result) == model_bytes(expected)
-    assert time.monotonic() - start < 60
+    assert not any(map(is_alive, faults.hit))
+
+
+def is_alive(process):
+    return Path(f"/proc/{process}").exists()
 
 
 def test_a_worker_that_stops_while_it_reads_is_lost(client, table, tmp_path):
@@ -117,11 +109,9 @@ def test_a_worker_that_stops_while_it_reads_is_lost(client, table, tmp_path):
     X = dd.from_map(
         stop_first, parts_of(frame), path=str(stopped), enforce_metadata=False, meta=frame.iloc[:0]
     )
-    try:
-        result = on_cluster(SGLBRegressor, X, y, fit={"timeout": TIMEOUT})
-    finally:
-        os.kill(int(stopped.read_text()), signal.SIGCONT)
+    result = on_cluster(SGLBRegressor, X, y, fit={"timeout": TIMEOUT})
     assert model_bytes(result) == model_bytes(expected)
+    assert not is_alive(stopped.read_text())
 
 
 def stop_first(part, path):
@@ -259,16 +249,3 @@ def test_a_killed_driver_leaves_nothing_and_is_resumed(client, tmp_path):
         assert driver.wait() == -signal.SIGKILL
     resumed = train(client, path, resume_from=path)
     assert model_bytes(resumed) == model_bytes(train(client))
-
-
-def test_a_cluster_that_has_lost_workers_leaves_no_process(table):
-    frame, y, expected = table
-    with cluster(2) as client:
-        settled(client, 2)
-        processes = list(client.run(os.getpid).values())
-        with pytest.MonkeyPatch.context() as patch:
-            faults = Faults(patch, client, signal.SIGSTOP, 15)
-            result = on_cluster(SGLBRegressor, in_partitions(frame), y, fit={"timeout": 2.0})
-        assert model_bytes(result) == model_bytes(expected)
-    assert set(faults.hit) <= set(processes)
-    assert not [each for each in processes if Path(f"/proc/{each}").exists()]

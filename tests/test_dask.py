@@ -7,6 +7,7 @@ import pickle
 import signal
 import sys
 import threading
+import time
 
 import numpy as np
 import pandas as pd
@@ -31,6 +32,7 @@ from dask_clusters import (  # noqa: E402
 )
 from own_losses import Squared  # noqa: E402
 from sglb import Checkpoint, SGLBClassifier, SGLBRanker, SGLBRegressor  # noqa: E402
+from sglb.cluster.raw import RawPiece  # noqa: E402
 from test_held import awkward_frame, fitted, model_bytes, with_levels  # noqa: E402
 
 
@@ -119,6 +121,19 @@ def test_workers_may_share_a_process_and_be_shut_off_from_the_client(monkeypatch
     estimator, frame, y, _ = numbers()
     with cluster(3, processes=False) as client:
         result = on_cluster(estimator, in_partitions(frame), y, fit={"client": client})
+    assert model_bytes(result) == model_bytes(fitted(estimator, frame, y))
+
+
+def test_coding_may_take_longer_than_an_answer(monkeypatch):
+    def slowly(*arguments, encode=RawPiece.encode):
+        time.sleep(1.0)
+        return encode(*arguments)
+
+    monkeypatch.setattr(RawPiece, "encode", slowly)
+    estimator, frame, y, _ = numbers()
+    with cluster(1, processes=False) as client:
+        fit = {"client": client, "timeout": 2.0, "max_failures": 0}
+        result = on_cluster(estimator, in_partitions(frame), y, fit=fit)
     assert model_bytes(result) == model_bytes(fitted(estimator, frame, y))
 
 

@@ -27,6 +27,11 @@ LOOK_EVERY = 0.5
 REACH = 5.0
 
 
+# Questions that grow with the rows of a worker times columns or trees: to code, and to come to
+# where a trace has led.
+LONG = frozenset({"ask_pieces", "start"})
+
+
 class LostWorkerError(Exception):
     """A worker that does not answer any more."""
 
@@ -95,7 +100,8 @@ class DaskComm:
         message = dumps((question, arguments))
         with self._lock:
             try:
-                answers = [] if self._to_place else self._ask_all(message, shares)
+                long = question in LONG
+                answers = [] if self._to_place else self._ask_all(message, shares, long=long)
             except LostWorkerError as lost:
                 self._shut(lost)
             if self._to_place:
@@ -135,7 +141,9 @@ class DaskComm:
     ) -> None:
         self.close()
 
-    def _ask_all(self, message: bytes, shares: Mapping[int, Any] | None) -> list[tuple[Any, Any]]:
+    def _ask_all(
+        self, message: bytes, shares: Mapping[int, Any] | None, *, long: bool
+    ) -> list[tuple[Any, Any]]:
         waiting, end = [], time.monotonic() + self.timeout
         for address, held in self._held.items():
             here = [number for number, home in self._homes.items() if home == address]
@@ -145,22 +153,30 @@ class DaskComm:
             except RuntimeError as gone:  # the scheduler knows that it is lost
                 raise LostWorkerError(address, str(gone)) from gone
             waiting.append((address, asked.result))
-        answers = [(address, self._wait(address, result, end)) for address, result in waiting]
+        answers = [
+            (address, self._wait(address, result, end, long=long)) for address, result in waiting
+        ]
         for address, (_, error) in answers:
             if isinstance(error, NotServedError):
                 raise LostWorkerError(address, str(error))
         return [answer for _, answer in answers]
 
-    def _wait(self, address: str, result: Callable[..., Any], end: float) -> Any:
-        """Return a result from a worker; raise LostWorkerError if there is none in time."""
+    def _wait(
+        self, address: str, result: Callable[..., Any], end: float, *, long: bool = False
+    ) -> Any:
+        """Return a result from a worker; raise LostWorkerError if there is none in time.
+
+        What takes `long` has any time, as long as the worker is heard of.
+        """
         while True:
             left = end - time.monotonic()
             try:
                 return result(timeout=max(min(left, LOOK_EVERY), 0.01))
             except TimeoutError:
-                if address not in self._workers():
+                worker = self._workers().get(address)
+                if worker is None:
                     raise LostWorkerError(address, "it has ended") from None
-                if left <= 0.0:
+                if left <= 0.0 and not (long and worker.silence <= self.timeout):
                     reason = f"it has not answered for {self.timeout:g} s"
                     raise LostWorkerError(address, reason) from None
             except (OSError, RuntimeError) as error:

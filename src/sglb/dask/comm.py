@@ -320,6 +320,7 @@ def direct_client(client: Client, timeout: float) -> Client:
             "fit waits for its result, which an asynchronous client cannot do: pass a Client with"
             " asynchronous=False, in a thread of its own if need be"
         )
+    workers = workers_of(client, timeout)
     direct = Client(
         client.scheduler.address,
         security=client.security,
@@ -327,9 +328,7 @@ def direct_client(client: Client, timeout: float) -> Client:
         set_as_default=False,
         timeout=timeout,
     )
-    direct.direct_to_workers = all(
-        _reaches(direct, address) for address in workers_of(client, timeout)
-    )
+    direct.direct_to_workers = all(_reaches(direct, address) for address in workers)
     return direct
 
 

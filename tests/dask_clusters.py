@@ -17,8 +17,13 @@ CUTS = (1, 300, 300, 420)
 def cluster(n_workers, **options):
     """A client of workers in processes of their own."""
     options = {"threads_per_worker": 1, "dashboard_address": ":0"} | options
-    with LocalCluster(n_workers=n_workers, **options) as workers, Client(workers) as client:
-        yield client
+    workers = LocalCluster(n_workers=n_workers, **options)
+    try:
+        with Client(workers) as client:
+            yield client
+    finally:
+        with contextlib.suppress(TimeoutError):  # of a process that a busy machine is slow to end
+            workers.close()
 
 
 def parts_of(table, cuts=CUTS):

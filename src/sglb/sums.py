@@ -50,7 +50,8 @@ def variance(values: Floats, axis: int, *, n_lost: int = 1) -> Floats:
     """Return the variance over an axis of chains or draws, with n - n_lost degrees of freedom."""
     n = values.shape[axis]
     centre = np.expand_dims(over_axis(values, axis) / n, axis)
-    return over_axis(np.square(values - centre), axis) / (n - n_lost)
+    squares = over_axis(np.square(values - centre), axis)
+    return np.asarray(squares / (n - n_lost))
 
 
 def product(a: Floats, b: Floats) -> Floats:

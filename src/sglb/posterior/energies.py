@@ -84,7 +84,7 @@ class QuadraticEnergy:
         # Row k of H has the absolute sum |a_k - b_k^2| + |b_k| sum of the other |b_l|, which bounds
         # its eigenvalues (Gershgorin); and |(H d)_k| is at most |a_k| + |b_k| sum of |b_l| times
         # the largest |d|.
-        across = b * b.sum(axis=0)
+        across = b * sums.over_axis(b, 0)
         by_output = np.abs(diagonal - b * b) + across - b * b
         self._of_rows: Floats = by_output.max(axis=0, initial=0.0)
         self._curvature = float(self._of_rows.max(initial=0.0))
@@ -118,7 +118,7 @@ class QuadraticEnergy:
         diagonal = self._diagonal
         if self._factor is not None:
             diagonal = diagonal - np.square(self._factor)
-        return sums.total(diagonal.mean(axis=0)) / sums.total(self.weight)
+        return sums.total(sums.over_axis(diagonal, 0)) / (self.n_outputs * sums.total(self.weight))
 
     def leaf_curvature(self, partitions: Partitions) -> float:
         """Bound of the eigenvalues of the mean of H_i over the rows of any leaf.

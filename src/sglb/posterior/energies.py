@@ -118,7 +118,8 @@ class QuadraticEnergy:
         diagonal = self._diagonal
         if self._factor is not None:
             diagonal = diagonal - np.square(self._factor)
-        return sums.total(sums.over_axis(diagonal, 0)) / (self.n_outputs * sums.total(self.weight))
+        total = sums.total(sums.over_axis(diagonal, 0)) / sums.total(self.weight)
+        return float(total / self.n_outputs)
 
     def leaf_curvature(self, partitions: Partitions) -> float:
         """Bound of the eigenvalues of the mean of H_i over the rows of any leaf.

@@ -179,12 +179,14 @@ class SGLBRanker(ChainEstimator):
         stated = _with_groups(StatedSet(X, y, sample_weight), _query_ids(group, qid))
         weight = read_weight(stated.weight, raw)
         target = self._read_target(y, weight).in_groups(stated.groups)
-        self._choose_loss(np.empty(0)).check_target(target)
+        # A model file does not hold a loss of the user's own.
+        known = self._model.recipe.loss or get_loss("query_squared")
+        known.check_target(target)
         return mean_over_queries("ndcg", target, raw)
 
     predict_interval = predict_quantiles = predict_distribution = Absent(
-        "a score has no unit, and no distribution of y goes with it; scores of several chains"
-        " (n_chains) are in predict_raw_chains"
+        "scores of a ranker have no unit and no distribution of y; predict_raw_chains returns the"
+        " scores of several chains (n_chains)"
     )
     predict_uncertainty = conformalize = cross_conformalize = Absent(
         "a ranking loss is not minus a log likelihood; scores of several chains (n_chains) are in"

@@ -49,10 +49,12 @@ class Problem(NamedTuple):
     settings: Settings
 
 
-def pose(target: Target, n_columns: int, loss: Loss, request: Request) -> Problem:
+def pose(
+    target: Target, n_columns: int, loss: Loss, request: Request, n_threads: int = 1
+) -> Problem:
     """Fit a loss to a target of rows with `n_columns` columns, and resolve the settings."""
     loss.check_target(target)
-    loss = loss.adapt(target)
+    loss = loss.adapt(target, n_threads)
     best = loss.init(target)
     loss = loss.examine(target, best, check=request.check_gradient)
     size, parameters = size_of(target, n_columns, loss, best), request.parameters
@@ -67,7 +69,7 @@ def pose(target: Target, n_columns: int, loss: Loss, request: Request) -> Proble
 def prepare(rows: LabelledRows, loss: Loss, request: Request, n_threads: int) -> Prepared:
     """Resolve the settings and encode the rows."""
     target, n_columns = rows.target, len(rows.features.is_categorical)
-    loss, start, settings = pose(target, n_columns, loss, request)
+    loss, start, settings = pose(target, n_columns, loss, request, n_threads)
     encoded = encode_rows(rows, settings.max_bins, settings.seed, n_threads)
     recipe = Recipe(
         kind=request.kind,
@@ -85,9 +87,9 @@ def prepare(rows: LabelledRows, loss: Loss, request: Request, n_threads: int) ->
 
 
 def prepare_more(rows: LabelledRows, recipe: Recipe, n_threads: int) -> Prepared:
-    """Encode rows for a recipe: as it did if it was made of them, else as it codes other rows.
+    """Encode rows for a recipe: as training rows if it was made from them, else as new rows.
 
-    In the latter case the encoding of the result is that of the recipe, the same object.
+    For new rows the result has the recipe's own encoding, the same object.
     """
     target, settings = rows.target, recipe.settings
     assert recipe.loss is not None  # the caller has set a user's own

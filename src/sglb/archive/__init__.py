@@ -13,6 +13,7 @@ file of a model too: its trees are those of all chains in progress, one more par
 import hashlib
 import os
 import re
+import stat
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -95,6 +96,9 @@ def read(path: str | Path, sha256: str | None = None) -> tuple[Model, AnyPosteri
 
 def read_bytes(path: str | Path) -> bytes:
     """Return the content of a file that is not too large for a model."""
+    mode = os.stat(path).st_mode
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # which open rejects
+        raise ModelFormatError("file", f"{path} is a pipe or a device, and may never end")
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
         if size > MOST_BYTES:

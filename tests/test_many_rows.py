@@ -33,8 +33,8 @@ def shard_at(first, n_in_all, n_copies=1, n_threads=1):
 
 
 def counts(n_rows):
-    one = np.ones(1, dtype=np.uint8)
-    return CodeCounts(n_rows, one, one, np.zeros(1, dtype=np.int64))
+    code = np.ones(1, dtype=np.uint8)
+    return CodeCounts(n_rows, code, code, np.zeros(1, dtype=np.int64))
 
 
 def test_as_many_rows_as_a_draw_can_number_are_allowed_and_no_more():

@@ -79,9 +79,9 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator, DecisionMixin):  # type: i
         they are divided by their mean over the rows, then multiplied with sample_weight. Then
         probabilities are not frequencies of the rows; those of `cross_calibrate(X, y)` are.
     n_chains : chains that differ in their noise alone; the model is the mean of their raw scores
-        (of logits, not of probabilities). Training and prediction take as many times as long, but
+        (of logits, not of probabilities). Training and prediction take n_chains times as long, but
         chains run side by side in the threads. Early stopping ends each chain by itself. The first
-        is the chain that n_chains=1 gives; without noise all are.
+        chain is that of n_chains=1; without noise all chains are the same.
     uncertainty : whether fit adds error bars, which leave predictions as they are: 64 draws of the
         model from a posterior (`predict_uncertainty`) and, for numbers, the distribution of y about
         its prediction (`predict_distribution`, `predict_interval`). Numbers take about twice as
@@ -250,8 +250,8 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator, DecisionMixin):  # type: i
             return np.ones((len(raw), 1))
         if self.loss_ is None:
             raise ValueError(
-                "this model was read from a file, which does not hold a loss of your own, so there "
-                "are no probabilities; use decision_function for the raw scores"
+                "this model was read from a file, which does not store a user-defined loss, so it"
+                " has no probabilities; use decision_function for the raw scores"
             )
         link = self._core_link()
         if link is not None:

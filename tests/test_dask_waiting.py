@@ -22,7 +22,7 @@ from sglb.cluster import LostServerError, Server, is_of_a_step
 from sglb.cluster.raw import RawPiece
 from sglb.cluster.server import OF_A_STEP, Served
 from sglb.dask.comm import DaskComm
-from sglb.dask.watch import LostWorkerError, Watch
+from sglb.dask.lookout import Lookout, LostWorkerError
 from sglb.dask.workers import workers_of
 from test_dask import on_cluster
 from test_held import awkward_frame, fitted, model_bytes
@@ -174,21 +174,21 @@ def test_a_silent_worker_that_nothing_needs_is_let_be(client, monkeypatch):
         seen = workers_of(*arguments)
         return seen | {far: seen[far]._replace(silence=99.0)}
 
-    monkeypatch.setattr("sglb.dask.watch.workers_of", looks)
+    monkeypatch.setattr("sglb.dask.lookout.workers_of", looks)
     here = client.submit(itself, 1, workers=[near], pure=False)
     busy = client.submit(time.sleep, 2.0, workers=[far], pure=False)
     later = client.submit(itself, busy, workers=[near], pure=False)
     here.result()
-    watch = Watch(client, 5.0, {near})
-    assert watch.look("", 0.0, [here.key]) == 0.0
+    lookout = Lookout(client, 5.0, {near})
+    assert lookout.look("", 0.0, [here.key]) == 0.0
     for needed in (busy, later):
         with pytest.raises(LostWorkerError, match="was not heard of for 5 s"):
-            watch.look("", 0.0, [needed.key])
-    for seen, address in ((Watch(client, 5.0, {far}), ""), (watch, far)):
+            lookout.look("", 0.0, [needed.key])
+    for seen, address in ((Lookout(client, 5.0, {far}), ""), (lookout, far)):
         with pytest.raises(LostWorkerError, match="was not heard of for 5 s"):
             seen.look(address, 0.0)
     with pytest.raises(LostWorkerError, match="it has ended"):
-        watch.look("tcp://127.0.0.1:1", 0.0)
+        lookout.look("tcp://127.0.0.1:1", 0.0)
 
 
 class Unreadable:

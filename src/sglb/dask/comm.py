@@ -20,7 +20,7 @@ from sglb.cluster import LostServerError, Moved, is_of_a_step
 from sglb.cluster.comm import share_of
 from sglb.dask.actors import DaskServer, NotServedError, Packed, hand_over
 from sglb.dask.collections import parts_of
-from sglb.dask.watch import LOOK_EVERY, LostWorkerError, Watch
+from sglb.dask.lookout import LOOK_EVERY, Lookout, LostWorkerError
 from sglb.dask.workers import Worker, forget, holders_of, workers_of
 
 # Seconds in which a worker that can be reached from here answers, and a client ends.
@@ -61,7 +61,7 @@ class DaskComm:
         self._client, self._direct = client, direct_client(client, timeout)
         self._lock = RLock()
         self._held: dict[str, Held] = {}
-        self._watch = Watch(client, timeout, self._held.keys())
+        self._lookout = Lookout(client, timeout, self._held.keys())
         self._homes: dict[int, str] = {}
         self._lost: list[LostWorkerError] = []
         self._to_place = set(self.numbers)
@@ -104,7 +104,7 @@ class DaskComm:
     def _fetch(self, future: Future, name: str) -> Any:
         while True:
             try:
-                return self._watch.fetch(future, name)
+                return self._lookout.fetch(future, name)
             except LostWorkerError as lost:
                 self._shut(lost)
 
@@ -180,7 +180,7 @@ class DaskComm:
 
     def _gone(self, waiting: Mapping[str, Any], *, late: bool) -> list[LostWorkerError]:
         """Return those of workers that have ended or are silent, or all that have not answered."""
-        workers, gone = self._watch.workers(), []
+        workers, gone = self._lookout.workers(), []
         for address, answer in waiting.items():
             worker = workers.get(address)
             if worker is None:
@@ -218,13 +218,13 @@ class DaskComm:
         numbers = sorted(self._to_place)
         with releasing(self._client.compute([self.partitions[n] for n in numbers])) as futures:
             for number, future in zip(numbers, futures, strict=True):
-                self._watch.finish(future, f"partition {number}")
+                self._lookout.finish(future, f"partition {number}")
             holders = holders_of(self._client, [future.key for future in futures], self.timeout)
             for number, lying in zip(numbers, holders, strict=True):
                 self._homes[number] = self._homes.get(number) or self._home(lying)
             with releasing(list(map(self._give, numbers, futures))) as tasks:
                 for number, task in zip(numbers, tasks, strict=True):
-                    self._watch.finish(task, f"partition {number}", self._homes[number])
+                    self._lookout.finish(task, f"partition {number}", self._homes[number])
                     self._to_place.discard(number)
 
     def _give(self, number: int, table: Future) -> Future:
@@ -240,11 +240,11 @@ class DaskComm:
         if address not in self._held:
             self._n_started += 1
             name = f"sglb-{self._direct.id}-{self._n_started}"
-            n_threads = self._watch.workers().get(address, Worker(1, "", 0.0)).n_threads
+            n_threads = self._lookout.workers().get(address, Worker(1, "", 0.0)).n_threads
             future = self._direct.submit(
                 DaskServer, name, n_threads, actor=True, workers=[address], pure=False
             )
-            self._watch.finish(future, "a server of rows", address)  # once its worker has time
+            self._lookout.finish(future, "a server of rows", address)  # once its worker has time
             try:
                 with self._direct.as_current():
                     actor = future.result(timeout=self.timeout)
@@ -257,7 +257,7 @@ class DaskComm:
         """Return a worker where a partition lies, or the one with the fewest; wait for one."""
         stands_still, homes = 0.0, list(self._homes.values())
         while True:
-            workers = self._watch.workers()
+            workers = self._lookout.workers()
             running = [
                 address
                 for address, worker in workers.items()
@@ -268,7 +268,7 @@ class DaskComm:
                     return address
             if running:
                 return min(running, key=homes.count)
-            stands_still = self._watch.look("", stands_still)
+            stands_still = self._lookout.look("", stands_still)
             time.sleep(LOOK_EVERY)
 
 

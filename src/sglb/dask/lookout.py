@@ -28,7 +28,7 @@ class LostWorkerError(Exception):
         return f"{self.address}: {self.reason}"
 
 
-class Watch:
+class Lookout:
     """Looks after the workers of a cluster, those that are `serving` above all.
 
     A worker is lost if it ends, is silent or, when it shall take a task, cannot for `timeout`

@@ -129,6 +129,17 @@ def test_cyclical_and_annealed_are_names_of_schedules():
     assert same(by_name.trace_, SGLBRegressor(**names | cooling, **FAST).fit(X, Y).trace_)
 
 
+@pytest.mark.parametrize("n_steps", [46, 50, 99, 253, 1004])
+def test_a_cyclical_chain_ends_with_the_noisy_steps_of_its_fifth_cycle(n_steps):
+    names = {"learning_rate": 0.1, "temperature": 0.5, "shrink_rate": 0.01}
+    fit = FAST | names | {"n_estimators": n_steps, "max_depth": 1}
+    trace = SGLBRegressor(sampler="cyclical", **fit).fit(X, Y).trace_
+    assert trace.temperatures[-1] == pytest.approx(0.5)
+    starts = np.flatnonzero(np.diff(trace.temperatures) < -0.1) + 1  # steps without noise again
+    period = -(-n_steps // 5)
+    assert list(starts) == [period * number for number in range(1, 5)]
+
+
 def test_sampler_objects_have_schedules_too(tmp_path):
     sampler = Hamiltonian("cosine(0.1, 0)", "geometric(1, 1e-2)", 1e-3, friction=0.3)
     model = SGLBRegressor(sampler=sampler, **FAST).fit(X, Y)

@@ -315,40 +315,6 @@ def test_models_are_fitted_and_saved_without_any_optional_package(tmp_path):
     assert run(script, tmp_path).split() == ["True"] * 4
 
 
-# Functions whose last bits depend on the order of rows, on the processor or on a library's version.
-LAST_BITS = {
-    "np": {"average", "cumsum", "dot", "exp", "expm1", "hypot", "log", "log1p", "logaddexp"}
-    | {"mean", "power", "std", "sum", "tanh", "var"},
-    "math": {"exp", "expm1", "hypot", "log", "log1p", "pow", "tanh"},
-}
-# Rooms whose numbers neither reach a model file nor choose a model.
-SHOWN_ONLY = {
-    "calibration", "cli", "diagnostics", "distributions", "experiments", "integrations", "peers",
-    "plots", "uncertainty",
-}  # fmt: skip
-# Counts and prefixes of whole numbers, which are exact.
-WHOLE = {
-    ("categories", "np.cumsum"),
-    ("estimators", "np.cumsum"),
-    ("losses", "np.mean"),
-    ("cluster", "np.cumsum"),
-    ("cluster", "np.sum"),  # also of pilots, where all shards but one have 0
-}
-
-
-def test_numbers_of_a_model_come_from_functions_that_are_the_same_bits_everywhere():
-    result = set()
-    for path in PACKAGE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.ImportFrom) and node.module == "math":
-                result |= {(room_of(path), f"math.{alias.name}") for alias in node.names}
-            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-                result.add((room_of(path), f"{node.value.id}.{node.attr}"))
-    forbidden = {f"{module}.{name}" for module, names in LAST_BITS.items() for name in names}
-    used = {(room, name) for room, name in result if name in forbidden and room not in SHOWN_ONLY}
-    assert used == WHOLE
-
-
 def test_no_code_compares_the_name_of_a_loss():
     """What depends on a loss is a property of the loss (`losses/base.py`)."""
     for path in PACKAGE.rglob("*.py"):

@@ -156,5 +156,5 @@ def test_a_loss_whose_code_has_changed_is_seen_at_the_last_step(tmp_path, monkey
     monkeypatch.setattr(
         interrupted.Cubic, "gradient", lambda loss, y, raw: 0.9 * gradient(loss, y, raw)
     )
-    with pytest.raises(ChangedChain, match="step 9 does not come out as it did"):
+    with pytest.raises(ChangedChain, match="step 9 differs from that step"):
         model.fit(X, NUMBERS, resume_from=tmp_path / "c", check_gradient=False)

@@ -83,3 +83,14 @@ def test_powers_of_zero_and_one_are_exact():
     assert elementary.power(0.0, 0.0) == elementary.power(7.0, 0.0) == 1.0
     assert elementary.power(0.0, 0.5) == 0.0
     assert elementary.power(1.0, 0.451) == 1.0
+
+
+@given(st.floats(1e-3, 1e6))
+def test_the_logarithm_of_gamma_is_that_of_the_c_library_to_thirteen_digits(x):
+    assert elementary.log_gamma(x) == pytest.approx(math.lgamma(x), rel=1e-13, abs=1e-13)
+
+
+def test_the_logarithm_of_gamma_of_whole_numbers_is_that_of_factorials():
+    for n in range(1, 15):
+        expected = math.log(math.factorial(n))
+        assert elementary.log_gamma(n + 1.0) == pytest.approx(expected, rel=1e-14, abs=1e-14)

@@ -137,10 +137,9 @@ def test_a_schedule_or_zero_is_as_stated_where_a_chain_anneals():
     model = SGLBRegressor(sampler="annealed", **still, **FAST).fit(X, Y)
     np.testing.assert_allclose(model.trace_.temperatures[[0, -1]], [1.0, 1e-4])
     assert model._model.recipe.settings.sampler.shrink_rate == 0.0
-    own = {"temperature": 0.0, "shrink_rate": "linear(0.1, 0)"}
-    sampler = (
-        SGLBRegressor(sampler="annealed", **own, **FAST).fit(X, Y)._model.recipe.settings.sampler
-    )
+    falling = {"temperature": 0.0, "shrink_rate": "linear(0.1, 0)"}
+    model = SGLBRegressor(sampler="annealed", **falling, **FAST).fit(X, Y)
+    sampler = model._model.recipe.settings.sampler
     assert (sampler.temperature, str(sampler.shrink_rate)) == (0.0, "linear(0.1, 0.0, 12)")
 
 
@@ -176,7 +175,9 @@ def test_a_function_of_the_step_is_followed_but_not_stored(tmp_path):
     model.save(tmp_path / "model.sglb")
     again = sglb.load(tmp_path / "model.sglb")
     assert np.array_equal(again.predict(X), model.predict(X))
-    with pytest.raises(ValueError, match=r"temperature=None .* does not hold a temperature of"):
+    with pytest.raises(
+        ValueError, match=r"temperature=None .* do not store a user-defined temperature"
+    ):
         again.fit(X, Y)
     with pytest.raises(ValueError, match="which a model file does not contain"):
         again._model.recipe.settings.sampler.move(0)
@@ -221,7 +222,10 @@ def test_the_length_of_a_chain_with_a_schedule_is_not_searched(name):
         # gamma eps = .05 a step: the 300 steps after the schedule last 15 relaxation times.
         ({"temperature": "geometric(5, 1, 100)"}, None),
         ({"temperature": "geometric(5, 1, 350)"}, r"its 50 steps are 2.5 relaxation times"),
-        ({"temperature": "geometric(5, 1)"}, "no state of its second half is at its last temp"),
+        (
+            {"temperature": "geometric(5, 1)"},
+            "no state in the second half of the chain has its last temp",
+        ),
         ({"temperature": "linear(1, 0)"}, "the chain has no noise"),
         ({"learning_rate": "cosine(0.1, 0.05)", "temperature": 1.0}, None),
         ({"learning_rate": "linear(0.1, 0)", "temperature": 1.0, "shrink_rate": 0.2}, "4 relax"),

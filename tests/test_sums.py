@@ -180,3 +180,39 @@ def test_a_weight_of_another_length_is_rejected():
         sums.total(np.ones(3), np.ones(2))
     with pytest.raises(ValueError, match="as long as values"):
         sums.ExactSum().add(np.ones(3), np.ones(2))
+
+
+def test_groups_beside_one_that_overflows_are_summed_exactly():
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=300) * 10.0 ** rng.uniform(-8, 8, 300)
+    group = np.arange(300) % 3
+    values[[0, 31]] = 1e308
+    weight = np.where(np.isin(np.arange(300), [0, 31]), 10.0, 1.0)  # inf in groups 0 and 1
+    values[61] = -1e308
+    weight[61] = 10.0  # -inf: group 1 is NaN
+    order = rng.permutation(300)
+    with np.errstate(over="ignore"):
+        first = sums.by_group(group, values, 3, weight)
+        second = sums.by_group(group[order], values[order], 3, weight[order])
+    assert first[0] == np.inf
+    assert np.isnan(first[1])
+    assert first[2] == pytest.approx(math.fsum(values[2::3]), rel=1e-14)
+    assert same_bits(first[[0, 2]], second[[0, 2]])
+
+
+def test_sums_over_an_axis_go_from_its_first_entry_to_its_last():
+    values = np.random.default_rng(1).normal(size=(5, 20, 3))
+    expected = values[:, 0] * 0.0
+    for k in range(20):
+        expected = expected + values[:, k]
+    assert same_bits(sums.over_axis(values, 1), expected)
+    assert same_bits(sums.over_axis(values), values[..., 0] + values[..., 1] + values[..., 2])
+
+
+def test_products_and_variances_are_those_of_numpy():
+    rng = np.random.default_rng(2)
+    a, b, c = rng.normal(size=(4, 3)), rng.normal(size=(3, 5)), rng.normal(size=3)
+    np.testing.assert_allclose(sums.product(a, b), a @ b, rtol=1e-13)
+    np.testing.assert_allclose(sums.product(a, c), a @ c, rtol=1e-13)
+    np.testing.assert_allclose(sums.variance(b, 0), b.var(axis=0, ddof=1), rtol=1e-13)
+    np.testing.assert_allclose(sums.variance(b, 1, n_lost=0), b.var(axis=1), rtol=1e-13)

@@ -13,6 +13,7 @@ from sglb.bins import Bins
 from sglb.samplers import Move
 from sglb.structure import Structure
 from sglb.trace import Trace
+from sglb.transition import spectral_radius
 
 
 def state(trace, X, k):
@@ -205,3 +206,11 @@ def test_the_temperature_of_each_step_is_kept():
     expected = [0.0, 0.05, 0.2]  # noise^2 * learning rate / 2
     for same in (trace, trace.at(3), Trace.from_arrays(trace.bins, trace.offset, trace.arrays())):
         assert same.temperatures == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_the_spectral_radius_is_the_largest_eigenvalue(size):
+    matrices = np.random.default_rng(size).normal(size=(200, size, size))
+    expected = np.abs(np.linalg.eigvals(matrices)).max(axis=1)
+    np.testing.assert_allclose(spectral_radius(matrices), expected, rtol=1e-7)
+    assert spectral_radius(matrices[7]) == pytest.approx(expected[7], rel=1e-7)

@@ -203,7 +203,7 @@ def complete(results, options):
     for job, row in results.done.items():
         if job.part == options.part and job.split in seeds_of(options) and job.method in names:
             rows.setdefault((job.table, job.split), {})[job.method] = row
-    return {place: by_way for place, by_way in rows.items() if len(by_way) == len(names)}
+    return {case: by_way for case, by_way in rows.items() if len(by_way) == len(names)}
 
 
 def shares_left(by_way):
@@ -215,7 +215,7 @@ def shares_left(by_way):
 
 def problem_table(rows, ways):
     """Mean shares in percent, a column for each problem."""
-    shares = {place: shares_left(by_way) for place, by_way in rows.items()}
+    shares = {case: shares_left(by_way) for case, by_way in rows.items()}
     lines = []
     for way in ways:
         means = [
@@ -251,7 +251,7 @@ def markdown(results, options):
         return "nothing yet"
     header, lines = (problem_table if options.part == "problems" else table_table)(rows, ways)
     n = {
-        name: sum(place[0] == name for place in rows) for name in dict.fromkeys(p[0] for p in rows)
+        name: sum(case[0] == name for case in rows) for name in dict.fromkeys(p[0] for p in rows)
     }
     counts = ", ".join(f"{name} {count}" for name, count in n.items())
     return "\n".join([*table(header, lines), "", f"seeds: {counts}"])

@@ -59,8 +59,8 @@ class Summands {
   public:
     Summands(const double* values, const double* weight, int64_t n, int n_threads);
 
-    // Sums by group 0..n_groups - 1: OUT sums [n_groups]. Plain sums in row order where a product
-    // is not finite.
+    // Sums by group 0..n_groups - 1: OUT sums [n_groups]. NaN and infinity as IEEE arithmetic has
+    // them in sums of such; other groups are summed exactly beside them.
     void by_group(const int32_t* groups, int64_t n_groups, double* sums) const;
 
   private:
@@ -72,7 +72,8 @@ class Summands {
     const double* weight_;
     double largest_ = 0.0;
     int64_t n_;
-    std::vector<Wide> numbers_;  // [n]; empty where all are 1, or where one is not finite
+    bool all_finite_ = true;
+    std::vector<Wide> numbers_;  // [n], 0 of what is not finite; empty where all are 1
 };
 
 // Sums of the first 1, 2, ... of n values that are not negative: OUT sums [n].

@@ -3,14 +3,16 @@
 //     theta_j = -eps (G_j + sigma sqrt(C_j) xi_j) / C_j
 //
 // G_j is the sum of weighted gradients in leaf j, C_j its curvature plus l2: the sum of weights
-// (gradient leaves) or of weighted second derivatives (Newton leaves). xi_j is one standard normal
+// (gradient leaves) or of weighted second derivatives (Newton leaves; per weight at least a
+// thousandth of its mean over all rows). xi_j is one standard normal
 // per leaf and output: the mean of n normals is one normal with variance 1/n. A leaf without weight
 // has value 0 and no noise; where no row has any curvature, weights stand in for it.
 //
 // Of several Newton steps each begins where the ones before it have come to, and eps multiplies
 // their sum: they approach the minimum of the leaf's loss plus l2 / 2 value^2. The noise is that of
 // a single step: it comes last, and with the curvature of the first, since later steps would undo
-// it. No step is longer than the trust radius. Steps before the last may look at a part of the
+// it. None of several steps is longer than the trust radius r, and eps times an only step is no
+// longer than max(eps, 1/2) r. Steps before the last may look at a part of the
 // rows: where they err, the last one, on all rows, is left with the square of the error.
 #pragma once
 
@@ -30,7 +32,7 @@ struct NewtonPath {
 
 struct LeafRule {
     double l2;
-    double trust_radius;  // of a Newton step; a lone one may be longer if eps leaves at most half
+    double trust_radius;  // of each of several Newton steps; eps times an only step: see above
 };
 
 struct LeafMove {

@@ -3,7 +3,7 @@
 Every argument marked OUT is allocated by the caller and filled here; IN/OUT is updated in place.
 Arrays must have exactly the dtype and C order stated; nothing is copied or converted. Codes are
 uint8 with 0 for a missing value. `n_threads` changes the time a call takes, never its result.
-Sections follow the files of `src/bindings`, in the order in which data pass through them.
+Each section is a file of `src/bindings`.
 
 Shapes: N rows, F features, K outputs, D depth, L leaves, M draws, T trees, S states, d parts of a
 state.

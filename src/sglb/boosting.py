@@ -41,16 +41,16 @@ def boost(chain: Chain, n_steps: int, callbacks: Sequence[Callback] = ()) -> Tra
 def check_finite(chain: Chain) -> None:
     """Raise ChainDiverged if a tree or a raw score of a chain is not finite.
 
-    A step finds out about the one before; nothing else looks at the last.
+    Each step checks the state that it starts from; this checks the last state.
     """
     if not np.isfinite(chain.trace.values).all() or not chain.rows.is_finite():
         raise ChainDiverged(len(chain.trace))
 
 
 def look_on(callbacks: Sequence[Callback], info: StepInfo) -> Stop | None:
-    """Show a step to callbacks, all of them even when one wants to stop; return their first stop.
+    """Call all callbacks for a step, even after one asks to stop; return the first request.
 
-    `info.stop` is the first of all callbacks that have seen the step.
+    `info.stop` is the first request of all callbacks called for this step, in this call or before.
     """
     first = None
     for callback in callbacks:

@@ -17,12 +17,12 @@ from sglb.threads import side_by_side
 from sglb.trace import Trace
 
 
-class Cancelled(Exception):  # noqa: N818  # never seen by users: the error of the other chain is
+class Cancelled(Exception):  # noqa: N818  # users see the error of the other chain instead
     """Ends a chain because another one has failed."""
 
 
 class Pace:
-    """How far chains may go: as far as the first has come, if `led`, and up to a common end."""
+    """How far chains may go: no further than the first chain, if `led`, and up to a common end."""
 
     def __init__(self, *, led: bool) -> None:
         self._changed = Condition()

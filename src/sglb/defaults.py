@@ -24,7 +24,7 @@ FLAT = 0.7
 class Size:
     """What the rules know of the data.
 
-    `unit` is the weight of one ordinary row (`training_set.weight_unit`): 1 for multiplicities, the
+    `unit` is the weight of one ordinary row (`target.weight_unit`): 1 for multiplicities, the
     mean of weights that were normalised to a smaller sum. `square` and
     `curvature` are the mean squared gradient and the mean absolute second derivative at the best
     constant: for the squared loss the variance of y and 1. In regression `spread` is that of y,

@@ -5,6 +5,7 @@ A number that is stored in a model file, or on which a model depends, comes from
 Infinity and NaN are treated as in NumPy, without its warnings.
 """
 
+import math
 from collections.abc import Callable
 from typing import overload
 
@@ -14,6 +15,9 @@ from numpy.typing import NDArray
 from sglb import _core
 
 Floats = NDArray[np.float64]
+
+# Arguments from which Stirling's series of log_gamma is used.
+SERIES_FROM = 12.0
 
 
 @overload
@@ -49,6 +53,17 @@ def power(base: float, exponent: float) -> float:
     if exponent in (0.0, 1.0):
         return base if exponent else 1.0
     return _core.exp_of(exponent * _core.log_of(base))
+
+
+def log_gamma(x: float) -> float:
+    """Return the logarithm of the gamma function of x > 0, within 1e-14 of 1 or of the result."""
+    shift = 1.0
+    while x < SERIES_FROM:  # gamma(x) = gamma(x + 1) / x
+        shift, x = shift * x, x + 1.0
+    z = 1.0 / (x * x)
+    # Stirling's series; the first term left out, 691 / 360360 x^-11, is below 3e-15 at x = 12.
+    series = (1 / 12 - z * (1 / 360 - z * (1 / 1260 - z * (1 / 1680 - z / 1188)))) / x
+    return (x - 0.5) * log(x) - x + 0.5 * log(2.0 * math.pi) + series - log(shift)
 
 
 def cosine_turn(turns: float) -> float:

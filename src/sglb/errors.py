@@ -146,8 +146,8 @@ class ChangedChain(ArithmeticError):  # noqa: N818
 
     def __str__(self) -> str:
         return (
-            f"step {self.step} does not come out as it did in the run that is resumed: a loss,"
-            " sampler or metric of your own has changed, or the version of sglb; train from the"
+            f"step {self.step} differs from that step of the run being resumed: a user-defined"
+            " loss, sampler or metric has changed, or the version of sglb; train from the"
             " beginning"
         )
 
@@ -172,5 +172,5 @@ class ChainDiverged(ArithmeticError):  # noqa: N818
             )
         return (
             f"the chain diverged: {symptom}; use a smaller learning_rate (or"
-            " temperature); sglb.check_loss examines the gradient of a loss of your own"
+            " temperature); sglb.check_loss examines the gradient of a user-defined loss"
         )

@@ -84,7 +84,7 @@ def assign_folds(rows: TrainingSet, seed: int) -> NDArray[np.intp]:
     cell = cell.reshape(-1)
     differs = np.bincount(cell, weights=y != y[first][cell]) > 0
     repeated = count > 1
-    if repeated.any() and (len(count) < FEW_CELLS or differs[repeated].mean() > CHANCE):
+    if repeated.any() and (len(count) < FEW_CELLS or sums.mean(differs[repeated]) > CHANCE):
         first, cell = np.arange(n_rows), np.arange(n_rows)
     elif n_rows - len(count) < RESAMPLED * n_rows:
         first = np.lexsort((y, cell))  # whatever the order of the rows is

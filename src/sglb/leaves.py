@@ -81,8 +81,9 @@ class LeafRule:
     ("newton", faster but without an exact stationary law), plus `l2`.
 
     Of several `steps` each but the first takes its gradients where the ones before it have come to;
-    the learning rate multiplies their sum, and the noise is that of one step. No Newton step is
-    longer than `trust_radius` but the only one of a leaf, of which the learning rate leaves half.
+    the learning rate multiplies their sum, and the noise is that of one step. None of several
+    Newton steps is longer than `trust_radius`; the only step of a leaf, times the learning rate, is
+    at most half of it or the learning rate times it, whichever is more.
     """
 
     method: LeafMethod = "gradient"

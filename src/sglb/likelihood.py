@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sglb import sums
-from sglb.elementary import log, log1p
+from sglb.elementary import log, log1p, log_gamma
 from sglb.errors import require_rows
 from sglb.weights import as_weights
 
@@ -127,7 +127,7 @@ def _fit_scale(squares: Floats, weight: Floats, inverse_df: float, floor: float)
         if abs(square - previous) <= PRECISION * square:
             break
     df = 1.0 / inverse_df
-    constant = math.lgamma(0.5 * (df + 1.0)) - math.lgamma(0.5 * df) - 0.5 * log(math.pi * df)
+    constant = log_gamma(0.5 * (df + 1.0)) - log_gamma(0.5 * df) - 0.5 * log(math.pi * df)
     kernel = sums.mean(log1p(squares * (inverse_df / square)), weight)
     fit = constant - 0.5 * log(square) - 0.5 * (df + 1.0) * kernel
     return ResidualFit(math.sqrt(square), df, fit)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from sglb import sums
 from sglb.layouts import KnownLayout
 from sglb.recipe import Recipe
 from sglb.trace import States, Trace, join
@@ -130,5 +131,5 @@ class Model:
     def feature_importances(self) -> NDArray[np.float64]:
         """Share of each column in the gain of all splits; zeros if nothing was ever split."""
         gains = self.recipe.encoding.share(join(self.traces).feature_gains())
-        total = gains.sum()
+        total = sums.total(gains)
         return gains / total if total > 0.0 else np.zeros_like(gains)

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sglb import defaults
 from sglb.defaults import Size
@@ -12,6 +11,7 @@ from sglb.leaves import LeafMethod
 from sglb.losses import Loss
 from sglb.samplers import IDLE, NOISY, SAMPLERS, Move, Named, Rates, Sampler, Tempering
 from sglb.schedules import Schedule, read_schedule
+from sglb.transition import determinant_of_two, spectral_radius
 
 
 def make_sampler(
@@ -151,19 +151,13 @@ def check_stability(move: Move, loss: Loss, leaf_method: str) -> None:
     C, b = move.transition.C, move.transition.b
     pull = np.zeros_like(C)
     pull[:, 0] = rate * curvature * b
-    if curvature > 0.0 and _spectral_radius(C - pull) >= 1.0:
-        # The determinant of C is what friction leaves: 1 - a.
-        most = 2.0 if move.transition.size == 1 else 2.0 * (1.0 + float(np.linalg.det(C)))
+    if curvature > 0.0 and spectral_radius(C - pull) >= 1.0:
+        most = 2.0  # of a state of more parts that with two, of which more could be said
+        if move.transition.size == 2:  # the determinant of C is what friction leaves: 1 - a
+            most = 2.0 * (1.0 + float(determinant_of_two(C)))
         raise ValueError(
             f"learning_rate={rate:g} makes the chain diverge: learning_rate * (curvature + "
             f"shrink_rate) = {rate * (curvature + shrink_rate):g} must be below {most:g} "
             f"(curvature {curvature:g} for loss {loss.name!r}, leaf_method {leaf_method!r}); use a "
             "smaller learning_rate"
         )
-
-
-def _spectral_radius(matrix: NDArray[np.float64]) -> float:
-    """Return the largest absolute eigenvalue."""
-    # NumPy's eigenvalues of a single number take as long as three steps on 1,000 rows.
-    eigenvalues = matrix if matrix.size == 1 else np.linalg.eigvals(matrix)
-    return float(np.abs(eigenvalues).max())

@@ -76,9 +76,9 @@ class Recipe:
     def encode_training(
         self, features: Features, target: Target, n_threads: int
     ) -> NDArray[np.uint8]:
-        """Return the codes of training rows, (n_features, n_rows): of copies, those of the first.
+        """Return the codes of training rows, (n_features, n_rows), of the first copy.
 
-        Rows in another order are other draws from the same law of codes.
+        Rows in another order get other codes, drawn from the same law.
         """
         seed = self.settings.seed
         return training_codes(

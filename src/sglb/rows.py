@@ -53,11 +53,11 @@ class Rows(Protocol):
         ...
 
     def refresh_slopes(self, move: Move, draws: _core.Draws) -> SlopeBounds:
-        """Make the slopes those of the current raw scores, and return bounds of them."""
+        """Compute the slopes at the current raw scores, and return bounds of them."""
         ...
 
     def draw(self, plan: SamplePlan, bounds: SlopeBounds, move: Move, draws: _core.Draws) -> Sample:
-        """Draw the sample that a structure is searched on; the next call makes it another one."""
+        """Draw the sample that a structure is searched on; the next call overwrites it."""
         ...
 
     def leaf_sums(
@@ -99,5 +99,5 @@ class Rows(Protocol):
         ...
 
     def is_finite(self) -> bool:
-        """Whether all raw scores are."""
+        """Whether all raw scores are finite."""
         ...

@@ -120,9 +120,9 @@ def _several_classes(raw: Floats, y: NDArray[np.intp], weight: Floats) -> _Objec
 
     def slopes(x: Floats) -> _Slopes:
         odds = exp(x[0] * raw)
-        total = odds.sum(axis=1)
-        mean = (odds * raw).sum(axis=1) / total
-        spread = (odds * np.square(raw - mean[:, None])).sum(axis=1) / total
+        total = sums.over_axis(odds)
+        mean = sums.over_axis(odds * raw) / total
+        spread = sums.over_axis(odds * np.square(raw - mean[:, None])) / total
         value = sums.total(log(total) - x[0] * at_label, weight)
         gradient, hessian = sums.total(mean - at_label, weight), sums.total(spread, weight)
         return _Slopes(value, np.array([gradient]), np.array([[hessian]]))
@@ -143,7 +143,7 @@ def _penalise(objective: _Objective, raw: Floats, weight: Floats) -> _Objective:
         change = x - origin[:n]
         pull = strength[:n] * change
         return _Slopes(
-            plain.value + 0.5 * float(pull @ change),
+            plain.value + 0.5 * sums.total(pull * change),
             plain.gradient + pull,
             plain.hessian + np.diag(strength[:n]),
         )
@@ -165,7 +165,7 @@ def _newton(objective: _Objective, start: Floats, free: NDArray[np.bool_]) -> Fl
     for _ in range(MAX_STEPS):
         step = np.zeros(len(x))
         step[free] = _solve(at.hessian[np.ix_(free, free)], at.gradient[free])
-        if float(step @ at.gradient) <= PRECISION:
+        if sums.total(step * at.gradient) <= PRECISION:
             break
         if step[0] > 0.9 * x[0] > 0.0:  # the slope stays positive, where nothing overflows
             step = step * (0.9 * x[0] / step[0])

@@ -170,7 +170,7 @@ def check_parameters(parameters: Mapping[str, Any]) -> None:
         value, advice = parameters[name], ""
         if value is None and name in NOT_IN_FILES:
             advice = (
-                f". If this model was read from a file: a file does not hold a {name} of your own;"
+                f". If this model was read from a file: files do not store a user-defined {name};"
                 f" call set_params({name}=...) before fit"
             )
         elif name in defaults.SCHEDULED:

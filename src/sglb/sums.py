@@ -15,7 +15,7 @@ from sglb import _core
 from sglb._core import ExactSum
 from sglb.weights import are_equal, as_weights, kernel_weight
 
-__all__ = ["ExactSum", "by_group", "mean", "running", "total"]
+__all__ = ["ExactSum", "by_group", "mean", "over_axis", "product", "running", "total", "variance"]
 
 Floats = NDArray[np.float64]
 
@@ -31,6 +31,34 @@ def mean(values: ArrayLike, weight: ArrayLike | None = None) -> float:
     values = _flat(values)
     weights = as_weights(weight, len(values))
     return total(values, weights) / (len(values) if are_equal(weights) else total(weights))
+
+
+def over_axis(values: Floats, axis: int = -1) -> Floats:
+    """Return sums over an axis of few entries, from the first to the last.
+
+    Of outputs, classes or parts of a state, whose order is fixed, never of rows: NumPy's sums and
+    products of matrices add in an order that depends on its version and on the processor.
+    """
+    entries = np.moveaxis(values, axis, 0)
+    result: Floats = entries[0].copy()
+    for entry in entries[1:]:
+        result += entry
+    return result
+
+
+def variance(values: Floats, axis: int, *, n_lost: int = 1) -> Floats:
+    """Return the variance over an axis of chains or draws, with n - n_lost degrees of freedom."""
+    n = values.shape[axis]
+    centre = np.expand_dims(over_axis(values, axis) / n, axis)
+    squares = over_axis(np.square(values - centre), axis)
+    return np.asarray(squares / (n - n_lost))
+
+
+def product(a: Floats, b: Floats) -> Floats:
+    """Return the product of a small matrix and a small matrix or vector."""
+    if b.ndim == 1:
+        return over_axis(a * b)
+    return over_axis(a[:, :, None] * b, axis=1)
 
 
 def running(values: ArrayLike) -> Floats:
@@ -52,7 +80,7 @@ def by_group(
 ) -> Floats:
     """Return the sum of weight * values of each group 0..n_groups - 1, (n_groups,).
 
-    Digits below 2^-95 times the largest summand are cut off.
+    Digits below 2^-95 times the largest finite summand are cut off.
     """
     values = _flat(values)
     values = values * as_weights(weight, len(values))

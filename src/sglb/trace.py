@@ -46,7 +46,7 @@ class Trace:
         self._reserve(0)
 
     def _reserve(self, capacity: int) -> None:
-        """Make room for trees; whoever reads those there are in another thread sees them always."""
+        """Make room for trees; other threads may go on reading the trees there are."""
         n, leaves, size = self._n_trees, 1 << self.max_depth, self.size
 
         def larger(name: str, *shape: int, dtype: Any = np.float64) -> NDArray[Any]:

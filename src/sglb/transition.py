@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sglb import _core
+from sglb import _core, sums
 
 Floats = NDArray[np.float64]
 
@@ -72,9 +72,26 @@ def tree_weights(C: Floats, b: Floats) -> Floats:
         return weights * b
     weights, after = np.empty((n_trees, size)), np.eye(size)
     for t in range(n_trees - 1, -1, -1):
-        weights[t] = after @ b[t]
-        after = after @ C[t]
+        weights[t] = sums.product(after, b[t])
+        after = sums.product(after, C[t])
     return weights
+
+
+def spectral_radius(C: Floats) -> Floats:
+    """Return the largest absolute eigenvalue of each of matrices (..., d, d)."""
+    if C.shape[-1] == 1:
+        return np.abs(C[..., 0, 0])
+    if C.shape[-1] > 2:
+        return np.asarray(np.abs(np.linalg.eigvals(C)).max(axis=-1))
+    middle, determinant = 0.5 * (C[..., 0, 0] + C[..., 1, 1]), determinant_of_two(C)
+    discriminant = np.square(middle) - determinant
+    real = np.abs(middle) + np.sqrt(np.maximum(discriminant, 0.0))
+    return np.where(discriminant < 0.0, np.sqrt(np.abs(determinant)), real)
+
+
+def determinant_of_two(C: Floats) -> Floats:
+    """Return the determinant of each of matrices (..., 2, 2)."""
+    return np.asarray(C[..., 0, 0] * C[..., 1, 1] - C[..., 0, 1] * C[..., 1, 0])
 
 
 def product(C: Floats) -> Floats:
@@ -83,5 +100,5 @@ def product(C: Floats) -> Floats:
         return np.array([[C[:, 0, 0].prod()]])
     total = np.eye(C.shape[1])
     for step in C:
-        total = step @ total
+        total = sums.product(step, total)
     return total

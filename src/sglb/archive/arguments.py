@@ -86,7 +86,7 @@ def without_lost(value: Any) -> Any:
 
 
 def is_lost(value: Any) -> bool:
-    """Whether a file does not hold a constructor argument, or part of it."""
+    """Whether files do not store a constructor argument, or part of it."""
     stored = to_json(value)
     return not is_same(without_lost(stored), stored)
 
@@ -148,7 +148,7 @@ def labels_to_json(classes: NDArray[Any]) -> dict[str, Any] | None:
 
 
 def labels_from_json(stored: Mapping[str, Any] | None) -> NDArray[Any]:
-    """Return the labels that `labels_to_json` made this of."""
+    """Return the labels that `labels_to_json` stored."""
     if stored is None:
         return np.empty(0)
     labels = stored["labels"]

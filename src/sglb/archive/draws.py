@@ -65,14 +65,14 @@ def unpack_draws(
     document, arrays = unpack(name, data)
     plan = _plan_of(name, document.pop("plan", None))
     if plan.kind == "paper":
-        require(name, not document, "its fields are others")
+        require(name, not document, "unexpected fields")
         chains = _long_chains(name, plan, arrays, model, loads)
         same = is_file_of(arrays["chains"].data, _chain_model(model, chains))
         require(f"{name}.chains", same, "their recipe is not that of the model")
         return chains
     mirror, n_outputs = document.pop("mirror", None), len(model.recipe.offset)
     between = document.pop("between_chains", None)
-    require(name, not document, "its fields are others")
+    require(name, not document, "unexpected fields")
     require(name, mirror is (plan.kind == "laplace"), "its mirror images do not fit its kind")
     is_variance = isinstance(between, float) and math.isfinite(between) and between >= 0.0
     fits = is_variance if len(model.traces) > 1 else between is None

@@ -68,7 +68,7 @@ def _unpack_outcomes(
 ) -> OutcomeModel:
     name = "outcomes"
     document, arrays = unpack(name, data)
-    require(name, set(document) == {"law", "parameters", "unit"}, "its fields are others")
+    require(name, set(document) == {"law", "parameters", "unit"}, "unexpected fields")
     law = document["law"]
     require("outcomes.law", isinstance(law, str) and law in PARAMETERS, f"{law!r} is not a law")
     parameters = positive_numbers(name, document["parameters"], set(PARAMETERS[law]))

@@ -101,7 +101,7 @@ class Encoding:
     @property
     def n_numeric(self) -> int:
         """Number of numeric columns."""
-        return int(self.n_columns - self.is_categorical.sum())
+        return self.n_columns - int(np.count_nonzero(self.is_categorical))
 
     @property
     def n_features(self) -> int:

@@ -31,9 +31,7 @@ IDLE = ("n_jobs", "verbose", "warm_start")
 
 
 def describe(value: Any) -> Any:
-    """Return an argument as JSON that differs from that of others; of an object of the user's own,
-    its type.
-    """
+    """Return JSON that identifies an argument; of a user's object, the name of its type."""
     if isinstance(value, StepFunction):
         return _digest(np.array(value.values))
     if isinstance(value, Moving) and not value.storable and is_dataclass(value):
@@ -43,7 +41,7 @@ def describe(value: Any) -> Any:
 
 
 def describe_parameters(kind: Kind, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters of a fit by which it can be told from others."""
+    """Return the parameters that distinguish a fit from others."""
     stated = {name: describe(value) for name, value in parameters.items() if name not in IDLE}
     return {"estimator": kind} | stated
 

@@ -45,7 +45,7 @@ class Snapshot:
         """Return what `to_bytes` was called on, or raise `ModelFormatError`."""
         model, document = archive.loads_checkpoint(data)
         fields = {"names", "fingerprint", "is_finished"}
-        require("checkpoint", set(document) == fields, "its fields are others")
+        require("checkpoint", set(document) == fields, "unexpected fields")
         names, sections = document["names"], document["fingerprint"]
         _check_names(names, model)
         is_plain = isinstance(sections, dict) and all(

@@ -33,11 +33,11 @@ class Piece(NamedTuple):
 
 
 class RawPiece:
-    """Rows of an array or of a frame of any library. Methods are what the table asks.
+    """Rows of an array or a frame of any library. Its methods are the questions of the table.
 
-    A question that is asked once more changes nothing and has the same answer, so that a piece
-    which has to be read again can be brought to where it was by all questions that change
-    something, and is known to have the same rows.
+    Repeating a question changes nothing and gives the same answer. So a piece that has to be read
+    again is restored by repeating the questions that changed it, and their answers show that it has
+    the same rows.
     """
 
     def __init__(self, table: Any, n_threads: int = 1) -> None:

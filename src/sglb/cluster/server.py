@@ -108,9 +108,9 @@ class ServedPiece:
 
 
 class Served:
-    """A chain's rows on a server: its pieces by their number. Methods are what a chain asks.
+    """A chain's rows on a server: pieces by number. Its methods are the questions of the chain.
 
-    All answers are sums or maxima over the pieces here, or lists by piece.
+    Answers are sums or maxima over the pieces of this server, or lists by piece.
     """
 
     def __init__(self) -> None:

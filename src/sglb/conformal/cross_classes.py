@@ -51,7 +51,7 @@ class CrossConformalClasses:
             warn(
                 f"{n_rows[short].min()} rows of a class in {len(self.scores)} folds are too few for"
                 f" a coverage of {coverage:g}, which needs"
-                f" {len(self.scores) * rows_needed(coverage)}; in every set are the classes"
+                f" {len(self.scores) * rows_needed(coverage)}; every set contains the classes"
                 f" {', '.join(map(str, short))}",
             )
         guarantee = max(1.0 - 2.0 * alpha, 0.0)

@@ -236,8 +236,8 @@ class ChainEstimator(RowReader):
         loss = model.recipe.loss
         if loss is None:
             raise ValueError(
-                "this model was read from a file, which does not hold a loss of your own, so that"
-                " there is no posterior; pickle keeps it"
+                "this model was read from a file, which does not store a user-defined loss, so it"
+                " has no posterior; pickle keeps the loss"
             )
         reject_costs(loss)
         rows, threads = self._read_known_rows(X, y, sample_weight), n_threads(self.n_jobs)
@@ -329,7 +329,7 @@ def check_costs(
 
 
 def check_error_bars(loss: Loss, target: Target) -> None:
-    """Reject rows and a loss of which uncertainty=True could not learn anything."""
+    """Reject rows and losses from which uncertainty=True cannot learn error bars."""
     reject_costs(loss)
     if loss.task == "regression" and len(target) < 2:
         raise ValueError(
@@ -342,6 +342,6 @@ def reject_costs(loss: Loss) -> None:
     """Reject a posterior of a loss of costs, which is no likelihood."""
     if loss.uses_costs:
         raise ValueError(
-            f"loss={loss.name!r} is not minus a log likelihood, so that there are no error bars and"
-            " no posterior; use loss='logistic' or 'softmax', and decide(X, costs)"
+            f"loss={loss.name!r} is not minus a log likelihood, so it has no error bars and no"
+            " posterior; use loss='logistic' or 'softmax', and decide(X, costs)"
         )

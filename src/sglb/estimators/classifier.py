@@ -49,9 +49,9 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator, DecisionMixin):  # type: i
         254 for numbers, 128 for two classes, 64 for more.
     sampler : "plain" (gradient boosting), "stochastic" (on samples of the rows, set subsample),
         "langevin" (SGLB), "annealed" (SGLB whose temperature and shrink rate fall; what "langevin"
-        becomes for losses of numbers that are not convex), "hamiltonian" (SGLB with momentum), "cyclical" (long
-        steps and short ones in turn), "tempering" (four chains that exchange temperatures), or an
-        object of `sglb.samplers` that brings its own rates.
+        becomes for losses of numbers that are not convex), "hamiltonian" (SGLB with momentum),
+        "cyclical" (long steps and short ones in turn), "tempering" (four chains that exchange
+        temperatures), or an object of `sglb.samplers` that brings its own rates.
     temperature : 0 is no noise, 1 the Bayesian posterior; "auto" follows from the loss.
     shrink_rate : the paper's gamma, which pulls the model to its start; "auto" by the loss.
     friction : share of its velocity that a step of sampler="hamiltonian" loses, in (0, 1]; "auto"
@@ -79,9 +79,9 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator, DecisionMixin):  # type: i
         they are divided by their mean over the rows, then multiplied with sample_weight. Then
         probabilities are not frequencies of the rows; those of `cross_calibrate(X, y)` are.
     n_chains : chains that differ in their noise alone; the model is the mean of their raw scores
-        (of logits, not of probabilities). Training and prediction take as many times as long, but
+        (of logits, not of probabilities). Training and prediction take n_chains times as long, but
         chains run side by side in the threads. Early stopping ends each chain by itself. The first
-        is the chain that n_chains=1 gives; without noise all are.
+        chain is that of n_chains=1; without noise all chains are the same.
     uncertainty : whether fit adds error bars, which leave predictions as they are: 64 draws of the
         model from a posterior (`predict_uncertainty`) and, for numbers, the distribution of y about
         its prediction (`predict_distribution`, `predict_interval`). Numbers take about twice as
@@ -250,8 +250,8 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator, DecisionMixin):  # type: i
             return np.ones((len(raw), 1))
         if self.loss_ is None:
             raise ValueError(
-                "this model was read from a file, which does not hold a loss of your own, so there "
-                "are no probabilities; use decision_function for the raw scores"
+                "this model was read from a file, which does not store a user-defined loss, so it"
+                " has no probabilities; use decision_function for the raw scores"
             )
         link = self._core_link()
         if link is not None:

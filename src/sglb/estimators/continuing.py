@@ -92,7 +92,7 @@ class Origin:
 def _why_lost(parameters: Mapping[str, Any]) -> str:
     """Return what a file does not hold of a sampler, and the remedy."""
     if parameters["sampler"] is None:
-        return "a file does not hold a sampler of your own; state it: set_params(sampler=...)"
+        return "files do not store a user-defined sampler; call set_params(sampler=...)"
     names = [name for name in SCHEDULED if parameters[name] is None]
     return (
         f"a file does not hold {' and '.join(names)} where that is a function of the step; continue"
@@ -148,8 +148,8 @@ def _check_alike(
         raise ValueError(f"{words}: the model is a {recipe.kind}, not a {estimator._kind}")
     if isinstance(recipe.settings.sampler, Tempering):
         raise ValueError(
-            f"{words}: a model of sampler='tempering' cannot go on, as its file does not hold the"
-            " rungs on which its chains were; a checkpoint leads to them (resume_from)"
+            f"{words}: a model of sampler='tempering' cannot be continued: its file does not store"
+            " the rungs of its chains; a checkpoint does (resume_from)"
         )
     for name, value in parameters.items():
         if name in FREE or name not in recipe.parameters:
@@ -159,6 +159,6 @@ def _check_alike(
             continue
         if describe(value) != describe(then):
             raise ValueError(
-                f"{words}: {name}={value!r} is not that of the model, {then!r}, with which it"
-                f" continues; set_params({name}={then!r})"
+                f"{words}: {name}={value!r} differs from the {name}={then!r} that the model was"
+                f" trained with; call set_params({name}={then!r})"
             )

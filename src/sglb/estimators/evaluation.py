@@ -1,4 +1,4 @@
-"""Evaluation sets in all the ways in which `fit` may be given them."""
+"""Evaluation sets in every form that `fit` accepts."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -56,7 +56,7 @@ def with_eval_costs(
     `costs_val` is that of X_val, the last set. Costs that differ from row to row cannot be guessed.
     """
     if costs_val is not None and not last_is_val:
-        raise ValueError("costs_val goes with X_val and y_val, which are missing")
+        raise ValueError("costs_val was passed without X_val and y_val")
     matrix = costs if costs is not None and np.ndim(costs) == 2 else None
     n_listed = len(sets) - last_is_val
     listed = [matrix] * n_listed

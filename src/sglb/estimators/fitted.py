@@ -61,10 +61,10 @@ class FittedChain(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no
 
         Of sampler="tempering", the chain that was the coldest after step k, as in `evals_result_`;
         `swap_rates_` stay those of the whole run.
-        Error bars of a fit with uncertainty=True are those of the last step, and left out.
+        Error bars of a fit with uncertainty=True belong to the last step and are left out.
         """
         if not isinstance(steps, slice) or steps.start or steps.step not in (None, 1):
-            raise TypeError("a model has no part but its first steps: model[:k]")
+            raise TypeError("a model can only be sliced from its first step: model[:k]")
         model = self._fitted()
         n_steps = slice(steps.stop).indices(model.n_steps)[1]
         if n_steps < 1:

@@ -66,8 +66,8 @@ class Posterior:
         model = self.model
         if model is None:
             raise TypeError(
-                "a file of this library does not hold a model of another one: save the model by"
-                " its own means, load it and call sglb.posterior_of(model, X, y) again; the same"
+                "files of sglb do not store a model of another library: save that model with its"
+                " library, load it and call sglb.posterior_of(model, X, y) again; the same"
                 " random_state gives the same draws"
             )
         write_model(model._fitted(), path, self._posterior)

@@ -183,8 +183,8 @@ class SGLBRanker(ChainEstimator):
         return mean_over_queries("ndcg", target, raw)
 
     predict_interval = predict_quantiles = predict_distribution = Absent(
-        "a score has no unit, and no distribution of y goes with it; scores of several chains"
-        " (n_chains) are in predict_raw_chains"
+        "scores of a ranker have no unit and no distribution of y; predict_raw_chains returns the"
+        " scores of several chains (n_chains)"
     )
     predict_uncertainty = conformalize = cross_conformalize = Absent(
         "a ranking loss is not minus a log likelihood; scores of several chains (n_chains) are in"

@@ -114,7 +114,7 @@ class SGLBRegressor(RegressorMixin, ChainEstimator):  # type: ignore[misc]
         if not return_std:
             return self._after(n_estimators)._predictions(X)
         if n_estimators is not None:
-            raise ValueError("return_std is of the whole model, without n_estimators")
+            raise ValueError("return_std=True needs the whole model; leave out n_estimators")
         return self._predictions(X), self.predict_distribution(X).std
 
     def predict_distribution(self, X: Any) -> Distribution:
@@ -184,7 +184,7 @@ class SGLBRegressor(RegressorMixin, ChainEstimator):  # type: ignore[misc]
 
         If fit had uncertainty=True, `knowledge` is the variance of the prediction over draws of the
         posterior, `total` the variance of y about its prediction, learned out of fold, and `data`
-        the rest of it; for losses that no distribution of y goes with, `data` and `total` are None.
+        the rest of it; for losses without a distribution of y, `data` and `total` are None.
 
         Else `knowledge` is the variance over up to `n_states` states of the second half of the
         chain, which are draws only of a chain with leaf_method="gradient" at the temperature that
@@ -210,13 +210,12 @@ def reason_without_outcomes(model: Model) -> str:
     """Return why a model does not know how y is distributed, and what to do."""
     loss = model.recipe.loss
     if loss is None or loss.law is None:
-        name = "of your own" if loss is None else repr(loss.name)
+        name = "of the user" if loss is None else repr(loss.name)
         laws = [repr(known) for known, kind in LOSSES.items() if isinstance(kind.law, str)]
         return (
-            f"no distribution of y goes with the loss {name}, so that there is no interval: fit"
-            f" with uncertainty=True and one of loss={', '.join(laws)}, or with loss='quantile',"
-            " quantile=[0.05, 0.5, 0.95]; or call conformalize(X_calibration, y_calibration) of"
-            " this model, and predict_interval of that"
+            f"loss {name} has no distribution of y, and so no interval: fit with uncertainty=True"
+            f" and one of loss={', '.join(laws)}, or with loss='quantile', quantile=[0.05, 0.5,"
+            " 0.95]; or use conformalize(X_calibration, y_calibration).predict_interval(X)"
         )
     return (
         "this model does not know how y is distributed about its predictions: fit it with"

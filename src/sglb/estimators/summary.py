@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import f
 
-from sglb import diagnostics
+from sglb import diagnostics, sums
 from sglb.posterior import AnyPosterior, ChainPosterior, LongChains, PosteriorPlan
 from sglb.posterior.frozen import BATCH
 
@@ -117,7 +117,7 @@ def _of_short_chains(posterior: ChainPosterior, cost_factor: float) -> Posterior
     if draws.shape[1] < diagnostics.LEAST_DRAWS:
         least = diagnostics.LEAST_DRAWS * n_draws // draws.shape[1]
         raise ValueError(f"{n_draws} draws are too few for a summary; use {least} or more")
-    halfway, knowledge = (float(stage.var(axis=2).mean()) for stage in stages)
+    halfway, knowledge = (sums.mean(sums.variance(stage, 2, n_lost=0)) for stage in stages)
     change = knowledge / halfway - 1.0 if halfway > 0.0 else 0.0
     rhat = diagnostics.rhat(draws)
     converged = _share_below(rhat, _rhat_by_chance(4, draws.shape[1] // 2))
@@ -176,7 +176,7 @@ def _nested(draws: Floats) -> tuple[Floats | None, float]:
 def _of_long_chains(chains: LongChains, cost_factor: float) -> PosteriorSummary:
     plan, watched = chains.plan, chains.watched
     states = watched.reshape(*watched.shape[:2], -1)
-    knowledge = float(states.reshape(-1, states.shape[2]).var(axis=0).mean())
+    knowledge = sums.mean(sums.variance(states.reshape(-1, states.shape[2]), 0, n_lost=0))
     rhat = diagnostics.rhat(states)
     bulk, tail = diagnostics.ess_bulk(states), diagnostics.ess_tail(states)
     # As far as chance goes if the draws were independent: then they are worth their number.
@@ -229,7 +229,7 @@ def _rhat_by_chance(n_chains: int, n_draws: int) -> float:
 
 def _share_below(values: Floats, limit: float) -> float:
     """Return the share of rows that are not above a limit; draws that are all equal are not."""
-    return 1.0 - float((values > limit).mean())
+    return 1.0 - np.count_nonzero(values > limit) / values.size
 
 
 def _few_draws(n_draws: int) -> list[str]:

@@ -114,8 +114,9 @@ class Loss(Moving, ABC):
     def trust_radius(self) -> float:
         """Distance from its start within which the quadratic of a Newton step is a good model.
 
-        It bounds each of several Newton steps of a tree; a single step is not bounded, because the
-        learning rate takes at most half of it. Infinite where it is not known.
+        It bounds each of several Newton steps of a tree. The only step of a tree, times the
+        learning rate, is at most half of it or the learning rate times it, whichever is more.
+        Infinite where it is not known.
         """
         return math.inf
 

@@ -9,8 +9,9 @@ inside the bracket the mean gradient has a root.
 from collections.abc import Callable
 
 import numpy as np
-from scipy.optimize import brentq, minimize, minimize_scalar
+from scipy.optimize import brentq, minimize_scalar
 
+from sglb import sums
 from sglb.losses.base import Floats, Loss
 from sglb.losses.minimisers import quantile, spread
 from sglb.target import Target
@@ -20,6 +21,9 @@ LEVELS = (0.0, 0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98, 1.0)
 NUMBERS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 DOUBLINGS = 60
 ROUNDING = 1e-12  # relative error of a mean loss
+# Of a descent over several outputs: steps, halvings of a step, and the share of the fall that its
+# slope promises which a step must achieve (Armijo).
+MOST_STEPS, MOST_HALVINGS, ENOUGH = 200, 50, 1e-4
 
 
 def best_constant(loss: Loss, target: Target) -> Floats:
@@ -114,8 +118,49 @@ def _several_outputs(loss: Loss, target: Target) -> Floats:
         value = mean_loss(start)[0]
         if not np.isfinite(value):
             continue
-        minimum = minimize(mean_loss, start, jac=True, method="L-BFGS-B")
-        z, value = (minimum.x, minimum.fun) if np.isfinite(minimum.fun) else (start, value)
+        z, value = _descend(mean_loss, start)
         if value < lowest:
             best, lowest = z, value
     return np.asarray(best, dtype=np.float64)
+
+
+def _descend(
+    function: Callable[[Floats], tuple[float, Floats]], start: Floats
+) -> tuple[Floats, float]:
+    """Return a local minimum and its value by the method of Broyden, Fletcher, Goldfarb and Shanno.
+
+    SciPy's adds in an order that depends on the processor.
+    """
+    z, (value, slope) = start, function(start)
+    inverse = np.eye(len(start)) / max(1.0, float(np.abs(slope).max()))
+    for _ in range(MOST_STEPS):
+        direction = -sums.product(inverse, slope)
+        fall = sums.total(direction * slope)
+        if not fall < 0.0:
+            break
+        length = 1.0
+        for _ in range(MOST_HALVINGS):
+            trial, trial_slope = function(z + length * direction)
+            if trial <= value + ENOUGH * length * fall:
+                break
+            length *= 0.5
+        else:
+            break
+        change = length * direction
+        inverse = _update(inverse, change, trial_slope - slope)
+        fallen = value - trial
+        z, value, slope = z + change, trial, trial_slope
+        if fallen <= ROUNDING * abs(value):
+            break
+    return z, value
+
+
+def _update(inverse: Floats, change: Floats, bend: Floats) -> Floats:
+    """Return the inverse Hessian that explains how a change of z changes the slope."""
+    curvature = sums.total(change * bend)
+    if not curvature > 0.0:
+        return inverse
+    moved = sums.product(inverse, bend)
+    factor = (1.0 + sums.total(bend * moved) / curvature) / curvature
+    mixed = np.outer(moved, change) / curvature
+    return np.asarray(inverse + factor * np.outer(change, change) - mixed - mixed.T)

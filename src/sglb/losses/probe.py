@@ -4,11 +4,14 @@ Along a line a loss is a function of one number, whose derivative is gradient . 
 m points t, n rows, k outputs.
 """
 
+import math
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
+from sglb import sums
+from sglb.elementary import exp
 from sglb.losses.base import Floats, Loss
 
 DECADES = 8
@@ -85,14 +88,29 @@ def lines(loss: Loss, y: Floats) -> list[Line]:
     generator = np.random.default_rng(0)
     axes = np.eye(k)[:8]
     oblique = np.concatenate([axes[1:] - axes[:-1], generator.normal(size=(4, k))])
-    oblique /= np.linalg.norm(oblique, axis=1, keepdims=True)
+    oblique /= lengths(oblique)[:, None]
     parallel = [Line(np.zeros((n, k)), d, 1.0, j) for j, d in enumerate(axes)]
     return parallel + [Line(generator.normal(0.0, 4.0, (n, k)), d, 1.0, None) for d in oblique]
 
 
+def along(gradient: Floats, direction: Floats) -> Floats:
+    """Return the slopes (...) of gradients (..., k) along a direction (k,)."""
+    return sums.over_axis(gradient * direction)
+
+
+def lengths(vectors: Floats) -> Floats:
+    """Return the lengths (...) of vectors (..., k)."""
+    return np.sqrt(sums.over_axis(np.square(vectors)))
+
+
+def powers_of_ten(low: float, high: float, n: int) -> Floats:
+    """Return n numbers from 10^low to 10^high, each the same multiple of the one before."""
+    return exp(math.log(10.0) * np.linspace(low, high, n))
+
+
 def follow(probe: Probe, line: Line) -> Finding:
     """Return the properties of the loss along a line."""
-    positive = line.scale * np.logspace(-3, DECADES, 12 * (DECADES + 3) + 1)
+    positive = line.scale * powers_of_ten(-3, DECADES, 12 * (DECADES + 3) + 1)
     # Not quite symmetric, so that halving an interval does not hit 0, where kinks are likely.
     grid = np.concatenate([-0.997 * positive[::-1], positive])
     t = _for_rows(grid, probe)
@@ -111,10 +129,10 @@ def follow(probe: Probe, line: Line) -> Finding:
     return Finding(
         gradient_error,
         hessian_error,
-        lipschitz=_bound(grid, np.linalg.norm(gradient, axis=2).max(axis=1)),
+        lipschitz=_bound(grid, lengths(gradient).max(axis=1)),
         smoothness=_smoothness(probe, line, grid, gradient),
         bounded_below=_bounded_below(grid, value, line.scale),
-        convex=_convex(grid, gradient @ line.direction, line.scale),
+        convex=_convex(grid, along(gradient, line.direction), line.scale),
     )
 
 
@@ -140,23 +158,25 @@ def differences(probe: Probe, line: Line, function: str, derivative: str) -> Dif
     each point; a wrong derivative agrees with none. Long steps do not count where the function is
     curved, short ones where rounding dominates; where none is left, the distance is not known.
     """
-    points = line.scale * np.logspace(-2, 1, 13) * 0.73
+    points = line.scale * powers_of_ten(-2, 1, 13) * 0.73
     t = _for_rows(np.concatenate([-0.91 * points, points]), probe)
 
-    def along(method: str, t: Floats) -> Floats:
+    def evaluate(method: str, t: Floats) -> Floats:
         result = probe(method, line, t)
         if method == "loss":
             return result
         # A hessian is the diagonal only, so that it is known along lines of one output.
-        return result[..., line.output] if method == "hessian" else result @ line.direction
+        if method == "hessian":
+            return np.asarray(result[..., line.output])
+        return along(result, line.direction)
 
     with np.errstate(all="ignore"):
-        exact = along(derivative, t)
+        exact = evaluate(derivative, t)
         # Slopes far below the typical one do not matter.
         floor = 1e-9 * np.nanmedian(np.abs(exact)) if np.isfinite(exact).any() else 0.0
         error, nearest = np.full(t.shape, np.inf), np.full(t.shape, np.nan)
-        for step in line.scale * np.logspace(-8, -2, 7):
-            values = [along(function, t + times * step) for times in (1.0, -1.0, 2.0, -2.0)]
+        for step in line.scale * powers_of_ten(-8, -2, 7):
+            values = [evaluate(function, t + times * step) for times in (1.0, -1.0, 2.0, -2.0)]
             simple = (values[0] - values[1]) / (2.0 * step)
             slope = (4.0 * simple - (values[2] - values[3]) / (4.0 * step)) / 3.0
             size = np.maximum(np.maximum(np.abs(slope), np.abs(exact)), floor)
@@ -188,7 +208,7 @@ def _smoothness(probe: Probe, line: Line, grid: Floats, gradient: Floats) -> flo
     Each interval of the grid is halved again and again, keeping the steeper half. In the end the
     slope of a differentiable gradient is constant; that of a jump doubles each time.
     """
-    change = np.linalg.norm(np.diff(gradient, axis=0), axis=2).max(axis=1)
+    change = lengths(np.diff(gradient, axis=0)).max(axis=1)
     bound = _bound(0.5 * (grid[1:] + grid[:-1]), change / np.diff(grid))
     near = np.abs(grid) <= 100.0 * line.scale
     grid, gradient = grid[near], gradient[near]
@@ -198,8 +218,8 @@ def _smoothness(probe: Probe, line: Line, grid: Floats, gradient: Floats) -> flo
     for _ in range(HALVINGS):
         center = 0.5 * (low + high)
         at_center = probe("gradient", line, center)
-        left = np.linalg.norm(at_center - at_low, axis=2)
-        right = np.linalg.norm(at_high - at_center, axis=2)
+        left = lengths(at_center - at_low)
+        right = lengths(at_high - at_center)
         go_left = left >= right
         low, high = np.where(go_left, low, center), np.where(go_left, center, high)
         at_low = np.where(go_left[..., None], at_low, at_center)

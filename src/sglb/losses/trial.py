@@ -11,7 +11,7 @@ from sglb import sums
 from sglb.errors import WrongGradient
 from sglb.losses.base import Floats, Loss
 from sglb.losses.minimisers import spread
-from sglb.losses.probe import Line, Probe, differences, lines
+from sglb.losses.probe import Line, Probe, along, differences, lines, powers_of_ten
 from sglb.target import Target
 
 N_ROWS = 32
@@ -64,7 +64,7 @@ def check_rows(loss: Loss, y: Floats, start: Floats, length: float) -> None:
     )
     known = np.isfinite(error)
     wrong = known & (error > TOLERANCE)
-    if wrong.sum() <= WRONG * known.sum():
+    if np.count_nonzero(wrong) <= WRONG * np.count_nonzero(known):
         return
     line, point, row = np.unravel_index(
         int(np.argmax(np.where(wrong, np.abs(slope), -1.0))), wrong.shape
@@ -118,12 +118,12 @@ def looks_convex(loss: Loss, y: Floats, start: Floats, length: float) -> bool:
     """Whether the gradient of a few rows never falls along lines."""
     rows = trial_rows(len(y))
     probe = Probe(loss, y[rows])
-    outward = np.logspace(*DECADES, 40)
+    outward = powers_of_ten(*DECADES, 40)
     for line in _paths(loss, probe.y, start, length):
         t = line.scale * np.concatenate([-outward[::-1], [0.0], outward])
         gradient = probe("gradient", line, np.repeat(t[:, None], len(rows), axis=1))
         gradient = gradient[np.isfinite(gradient).all(axis=(1, 2))]
-        fall = -np.diff(gradient @ line.direction, axis=0)
+        fall = -np.diff(along(gradient, line.direction), axis=0)
         if len(fall) < 1 or (fall > 1e-9 * np.abs(gradient).max()).any():
             return False
     return True
@@ -136,7 +136,7 @@ def is_residual(loss: Loss, y: Floats) -> bool:
     y = y[trial_rows(len(y))]
     step = 1e-3 * (np.abs(y) + spread(Target.of(y)))
     below, above = loss.gradient(y, y - step), loss.gradient(y, y + step)
-    return bool(np.mean((below <= 0.0) & (above >= 0.0)) >= 0.9)
+    return bool(np.count_nonzero((below <= 0.0) & (above >= 0.0)) >= 0.9 * len(y))
 
 
 def _paths(loss: Loss, y: Floats, start: Floats, length: float) -> list[Line]:

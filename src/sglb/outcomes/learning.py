@@ -1,5 +1,6 @@
 """Learn the distribution of outcomes from predictions out of fold."""
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -58,7 +59,7 @@ def _learn_scale(
     weight = data.first_copy().target.weight
     unit = float(np.sqrt(sums.mean(np.square(residual), weight)))
     if unit == 0.0:
-        unit = float(np.finfo(np.float64).tiny) ** 0.5
+        unit = math.sqrt(np.finfo(np.float64).tiny)
     size = np.sqrt(np.square(residual / unit) + LEAST * LEAST)
     rows = replace(data, target=Target.of(np.tile(size, data.n_copies), data.target.weight))
     scale_recipe = _scale_recipe(recipe, rows)

@@ -223,6 +223,6 @@ def _run_until_still(chain: FrozenChain, rows: NDArray[np.intp]) -> Floats:
 
 def _squares(state: Floats) -> Floats:
     """Return the mean square of each draw about the mean of all draws, (M,)."""
-    centred = state - state.mean(axis=2, keepdims=True)
+    centred = state - sums.over_axis(state, 2)[:, :, None] / state.shape[2]
     squares = np.square(centred).reshape(-1, state.shape[2])
     return np.array([sums.mean(column) for column in squares.T])

@@ -74,7 +74,7 @@ class QuadraticEnergy:
         # Row k of H has the absolute sum |a_k - b_k^2| + |b_k| sum of the other |b_l|, which bounds
         # its eigenvalues (Gershgorin); and |(H d)_k| is at most |a_k| + |b_k| sum of |b_l| times
         # the largest |d|.
-        across = b * b.sum(axis=0)
+        across = b * sums.over_axis(b, 0)
         self._curvature = float((np.abs(diagonal - b * b) + across - b * b).max(initial=0.0))
         self._bound = sums.total(
             (self.weight * (np.abs(diagonal) + across)).max(axis=0, initial=0.0)

@@ -80,7 +80,7 @@ def like_new_rows(draws: Floats, curvature: Floats) -> Floats:
 
 def _cross_entropy(q: Floats, p: Floats) -> Floats:
     """Return minus the mean log of probabilities p (n_rows, n_classes) where q are true."""
-    rows: Floats = -(q * log(np.maximum(p, 1e-300))).sum(axis=-1)
+    rows: Floats = -sums.over_axis(q * log(np.maximum(p, 1e-300)))
     return rows
 
 

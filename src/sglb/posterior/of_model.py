@@ -19,6 +19,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from sglb import sums
 from sglb.losses import Loss
 from sglb.losses.blocks import sample_rows
 from sglb.losses.links import Link
@@ -145,7 +146,7 @@ def _variance_between(
         return None
     rows = np.ascontiguousarray(columns[:, _spaced_rows(columns.shape[1], WATCHED_ROWS, None)])
     raws = np.array([trace.replay(rows, n_threads)[0] for trace in traces])
-    return float(raws.var(axis=0, ddof=1).mean())
+    return sums.mean(sums.variance(raws, axis=0))
 
 
 def _draw(driver: PosteriorDriver, plan: PosteriorPlan, watched: NDArray[np.intp]) -> LeafDraws:
@@ -221,4 +222,6 @@ def _derivatives(loss: Loss, target: Target, raw: Floats) -> tuple[float, float]
     gradient = loss.gradient(rows.values, scores).reshape(len(rows), -1)
     diagonal, _ = loss.hessian_parts(rows.values, scores)
     curvature = np.abs(diagonal).reshape(len(rows), -1)
-    return rows.mean(np.square(gradient).mean(axis=1)), rows.mean(curvature.mean(axis=1))
+    n_outputs = gradient.shape[1]
+    squares = sums.over_axis(np.square(gradient)) / n_outputs
+    return rows.mean(squares), rows.mean(sums.over_axis(curvature) / n_outputs)

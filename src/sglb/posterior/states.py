@@ -7,10 +7,12 @@ a trace of models at the cost of one traversal: a virtual ensemble.
 import numpy as np
 from numpy.typing import NDArray
 
+from sglb import sums
 from sglb.errors import warn
 from sglb.model import Model
 from sglb.samplers import NOISY
 from sglb.trace import Trace
+from sglb.transition import spectral_radius
 
 # Relaxation times, 1 / (eps gamma) steps, that a chain must last before its states may be draws:
 # directions that the data do not determine need one relaxation time to become independent.
@@ -69,7 +71,10 @@ def reason_against_draws(model: Model) -> str | None:
     if temperature == 0.0:
         return "the chain has no noise"
     if not all(_numbers_at(trace, temperature).size for trace in model.traces):
-        return f"no state of its second half is at its last temperature, {settings.temperature:.3g}"
+        return (
+            "no state in the second half of the chain has its last temperature,"
+            f" {settings.temperature:.3g}"
+        )
     if recipe.parameters.get("temperature") == "auto" and recipe.parameters.get("sampler") in NOISY:
         return "its temperature was chosen for accuracy, not for sampling"
     if recipe.loss is not None and not recipe.loss.stationary:
@@ -92,8 +97,8 @@ def _relaxations(trace: Trace, model: Model) -> tuple[int, float]:
     is another law. Chains that exchange temperatures forget their start at all of them.
     """
     at_it = _is_at(trace, model.recipe.settings.temperature) | (model.exchange is not None)
-    radius = np.abs(np.linalg.eigvals(trace.C[at_it])).max(axis=1)
-    return int(at_it.sum()), float((1.0 - radius).sum())
+    radius = spectral_radius(trace.C[at_it])
+    return int(np.count_nonzero(at_it)), sums.total(1.0 - radius)
 
 
 def warn_if_not_draws(model: Model) -> None:

@@ -85,9 +85,9 @@ def prepare(rows: LabelledRows, loss: Loss, request: Request, n_threads: int) ->
 
 
 def prepare_more(rows: LabelledRows, recipe: Recipe, n_threads: int) -> Prepared:
-    """Encode rows for a recipe: as it did if it was made of them, else as it codes other rows.
+    """Encode rows for a recipe: as training rows if it was made from them, else as new rows.
 
-    In the latter case the encoding of the result is that of the recipe, the same object.
+    For new rows the result has the recipe's own encoding, the same object.
     """
     target, settings = rows.target, recipe.settings
     assert recipe.loss is not None  # the caller has set a user's own

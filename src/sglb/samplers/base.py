@@ -126,7 +126,7 @@ class Named(Moving, ABC):
         return times[step]
 
     def for_length(self, n_steps: int) -> Self:
-        """Return the sampler of a chain of so many steps; reject numbers that it cannot move by."""
+        """Return the sampler of a chain of this length; reject numbers that make no valid move."""
         fixed = super().for_length(n_steps)
         for name, schedule in fixed.schedules.items():
             for value in schedule.extremes_of_chain(n_steps):

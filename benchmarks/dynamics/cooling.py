@@ -250,9 +250,7 @@ def markdown(results, options):
     if not rows:
         return "nothing yet"
     header, lines = (problem_table if options.part == "problems" else table_table)(rows, ways)
-    n = {
-        name: sum(case[0] == name for case in rows) for name in dict.fromkeys(p[0] for p in rows)
-    }
+    n = {name: sum(case[0] == name for case in rows) for name in dict.fromkeys(p[0] for p in rows)}
     counts = ", ".join(f"{name} {count}" for name, count in n.items())
     return "\n".join([*table(header, lines), "", f"seeds: {counts}"])
 

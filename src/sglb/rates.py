@@ -112,6 +112,9 @@ def _rates(
         shrink_rate=stated(
             "shrink_rate", lambda: defaults.auto_shrink_rate(size, loss, leaf_method)
         ),
+        hot_shrink_rate=stated(
+            "shrink_rate", lambda: defaults.auto_hot_shrink_rate(size, loss, leaf_method)
+        ),
         friction=friction,
         subsample=float(parameters["subsample"]),
         structure_noise=float(parameters["structure_noise"])

@@ -27,20 +27,21 @@ def make_sampler(
     `watched` says that the chain ends where it is best.
     """
     spec = parameters["sampler"]
-    if (spec == "tempering" or isinstance(spec, Tempering)) and not _has_energy(loss):
+    is_ladder = spec == "tempering" or isinstance(spec, Tempering)
+    if is_ladder and not _has_energy(loss):
         raise ValueError(
             f"sampler='tempering' exchanges temperatures by the sum of the loss, and steps of"
             f" loss={loss.name!r} follow another function; use sampler='langevin' or 'annealed'"
+        )
+    if is_ladder and parameters["n_chains"] > 1:
+        raise ValueError(
+            f"n_chains={parameters['n_chains']} is not allowed with sampler={spec!r}, which runs"
+            " several chains and predicts by the coldest; use n_chains=1"
         )
     if not isinstance(spec, str):
         _reject_idle(parameters, ("learning_rate", *IDLE), f"sampler={spec!r} has its own")
         custom: Sampler = spec
         return _with_length(custom, parameters) if isinstance(custom, Named) else custom
-    if spec == "tempering" and parameters["n_chains"] > 1:
-        raise ValueError(
-            f"n_chains={parameters['n_chains']} is not allowed with sampler='tempering', which runs"
-            " several chains and predicts by the coldest; use n_chains=1"
-        )
     for name, users in IDLE.items():
         if spec not in users:
             reason = f"sampler={spec!r} does not use it, sampler={users[0]!r} does"
@@ -110,6 +111,9 @@ def _rates(
         hot_temperature=hot,
         shrink_rate=stated(
             "shrink_rate", lambda: defaults.auto_shrink_rate(size, loss, leaf_method)
+        ),
+        hot_shrink_rate=stated(
+            "shrink_rate", lambda: defaults.auto_hot_shrink_rate(size, loss, leaf_method)
         ),
         friction=friction,
         subsample=float(parameters["subsample"]),

@@ -124,7 +124,7 @@ def _run_all(
 ) -> list[tuple[Trace, list[Floats]]]:
     """Run the chains side by side in threads; return the trace and the watched rows of each."""
     assert recipe.loss is not None
-    at_once = min(N_CHAINS, n_threads) if recipe.loss.row_wise else 1
+    at_once = min(N_CHAINS, n_threads) if recipe.loss.thread_safe else 1
     chains = [
         recipe.make_chain(data, n_threads - at_once + 1, number=number)
         for number in range(N_CHAINS)

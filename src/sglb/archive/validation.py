@@ -204,7 +204,7 @@ def _check_exchange(document: Mapping[str, Any], n_trees: int) -> list[int]:
     match document["sampler"]:
         case {"lost": str(), **others} if not others:  # one of the user's own, or his learning rate
             pass
-        case {"sampler": "tempering", "arguments": {"n_replicas": int(n_replicas)}}:
+        case {"sampler": str(), "arguments": {"n_replicas": int(n_replicas)}}:
             if len(rates) != n_replicas - 1:
                 wrong = f"{n_replicas} chains do not have {len(rates)} pairs of neighbours"
                 raise ModelFormatError("exchange", wrong)

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from sglb.samplers.base import Rates
 from sglb.samplers.langevin import Langevin
+from sglb.samplers.preset import Preset
 from sglb.schedules import Schedule, Shape
 
 # A chain ends at this share of the temperature that it starts with, after this share of its steps;
@@ -25,3 +26,6 @@ def annealed(rates: Rates) -> Langevin:
     n_steps = max(1, round(COOLING_SHARE * rates.n_steps))
     cooling = Shape("geometric", hot, COOLING * hot, n_steps)
     return Langevin.of(replace(rates, temperature=cooling))
+
+
+PRESET = Preset(annealed, is_planned=True, scales_structures=False)

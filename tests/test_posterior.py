@@ -198,8 +198,8 @@ def test_wrong_arguments_are_rejected(two, options, message):
 def test_a_posterior_asks_for_what_it_needs():
     X, y = NUMBERS
     model = SGLBRegressor(**FAST).fit(X, y)
-    with pytest.raises(ValueError, match="uncertainty=True; or state the temperature"):
-        model.posterior(X, y)
+    with pytest.raises(ValueError, match="temperature='auto' needs two rows or more"):
+        model.posterior(X[:1], y[:1])
     assert model.posterior(X, y, temperature=3000.0, n_draws=4).n_draws == 4
     with pytest.raises(ValueError, match="X has 442 rows but y has 10"):
         model.posterior(X, y[:10], temperature=1.0)

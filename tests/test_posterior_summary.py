@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.ensemble import RandomForestRegressor
 
 import sglb
@@ -137,8 +137,40 @@ def test_models_of_other_libraries_have_the_same_summary():
     assert summary.cost == pytest.approx(0.5 * summary.knowledge / 100)
 
 
-def test_a_loss_without_bounded_curvature_has_an_error_of_its_variance():
+def test_a_loss_without_bounded_curvature_has_no_bound_of_its_error():
     model = SGLBRegressor(loss="poisson", n_estimators=20, random_state=0)
     model.fit(NUMBERS[0], np.round(NUMBERS[1]))
     summary = model.posterior(NUMBERS[0], np.round(NUMBERS[1]), temperature=1.0).summary()
-    assert summary.cost == pytest.approx(summary.knowledge / 100)
+    assert summary.cost is None
+    assert "at most" not in str(summary)
+
+
+@pytest.mark.parametrize("n_steps", [0, 1, 2, 10])
+@pytest.mark.parametrize("kind", ["laplace", "full"])
+def test_chains_that_have_hardly_moved_are_not_trusted(kind, n_steps):
+    """Their draws are where they were halfway, so that no comparison of the two can tell."""
+    model = SGLBClassifier(n_estimators=60, max_depth=3, random_state=0).fit(*TWO)
+    summary = model.posterior(*TWO, kind=kind, prior_variance=0.3, n_steps=n_steps).summary()
+    assert summary.relaxations < 3.0
+    assert any("still near their start" in text for text in summary.warnings)
+
+
+def test_relaxation_times_are_those_of_the_mean_curvature():
+    """eps (h + gamma) a step, with eps = .25 / (1 + gamma) and h = 1: a quarter a step."""
+    forest = RandomForestRegressor(20, max_depth=3, random_state=0).fit(*NUMBERS)
+    summary = sglb.posterior_of(forest, *NUMBERS, temperature=3000.0, n_steps=18).summary()
+    assert summary.relaxations == pytest.approx(18 * 0.25)
+    (text,) = [text for text in summary.warnings if "relaxation times" in text]
+    assert "last 4.5 relaxation times" in text
+    assert "use n_steps=20 or more" in text
+    enough = sglb.posterior_of(forest, *NUMBERS, temperature=3000.0, n_steps=20).summary()
+    assert not any("relaxation times" in text for text in enough.warnings)
+
+
+def test_the_error_of_a_mean_counts_all_outputs():
+    X, y = load_iris(return_X_y=True)
+    model = SGLBClassifier(n_estimators=20, random_state=0).fit(X, y)
+    posterior = model.posterior(X, y, prior_variance=1.0)
+    summary = posterior.summary()
+    variance = posterior.predict_raw(X).var(axis=0).sum(axis=1).mean()
+    assert summary.cost == pytest.approx(0.25 * variance / 100, rel=0.01)

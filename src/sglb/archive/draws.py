@@ -33,6 +33,8 @@ def pack_draws(drawn: AnyPosterior, model: Model, dumps: Callable[[Model], bytes
         document["mirror"] = draws.mirror
         if drawn.between_chains is not None:
             document["between_chains"] = drawn.between_chains
+        if draws.relaxations is not None:
+            document["relaxations"] = draws.relaxations
         return pack(document, {"values": draws.values, "stages": draws.stages})
     content = np.frombuffer(dumps(_chain_model(model, drawn)), dtype=np.uint8)
     return pack(document, {"chains": content, "watched": drawn.watched})
@@ -71,13 +73,19 @@ def unpack_draws(
         require(f"{name}.chains", same, "their recipe is not that of the model")
         return chains
     mirror, n_outputs = document.pop("mirror", None), len(model.recipe.offset)
-    between = document.pop("between_chains", None)
+    between, lasts = document.pop("between_chains", None), document.pop("relaxations", None)
     require(name, not document, "unexpected fields")
     require(name, mirror is (plan.kind == "laplace"), "its mirror images do not fit its kind")
-    is_variance = isinstance(between, float) and math.isfinite(between) and between >= 0.0
-    fits = is_variance if len(model.traces) > 1 else between is None
+    fits = _is_amount(between) if len(model.traces) > 1 else between is None
     require(f"{name}.between_chains", fits, f"{between!r} is not a variance of chains")
-    return ChainPosterior(_leaf_draws(name, plan, arrays, n_leaves, n_outputs), plan, between)
+    fits = lasts is None or _is_amount(lasts)
+    require(f"{name}.relaxations", fits, f"{lasts!r} is not a number of relaxation times")
+    draws = _leaf_draws(name, plan, arrays, n_leaves, n_outputs)
+    return ChainPosterior(replace(draws, relaxations=lasts), plan, between)
+
+
+def _is_amount(value: Any) -> bool:
+    return isinstance(value, float) and math.isfinite(value) and value >= 0.0
 
 
 def _plan_of(name: str, plan: Any) -> PosteriorPlan:

@@ -27,6 +27,7 @@ from sglb.checkpoints import (
 from sglb.estimators.constructor import check_names, known_names
 from sglb.estimators.continuing import Origin, find_origin
 from sglb.estimators.drawn import draw_for_plan
+from sglb.estimators.error_bars import automatic_temperature, check_two_rows
 from sglb.estimators.evaluation import EvalSets, StatedSet, check_watched, list_sets
 from sglb.estimators.posterior import Posterior
 from sglb.estimators.rows import RowReader, evaluation_sets
@@ -36,7 +37,7 @@ from sglb.losses import Loss
 from sglb.metrics import Metric, MetricSpec, get_metrics
 from sglb.model import Model
 from sglb.noise import chain_seed
-from sglb.posterior import AUTO_STEPS, PosteriorKind, PosteriorPlan
+from sglb.posterior import AUTO_STEPS, PosteriorKind, PosteriorPlan, check_kind
 from sglb.prepare import Request, prepare
 from sglb.recipe import Kind
 from sglb.settings import check_parameters, n_threads
@@ -218,14 +219,14 @@ class ChainEstimator(RowReader):
             spread. "auto" is .3 / curvature of the loss for numbers, at most .3 for logarithms, so
             that 90 % intervals of the mean held known functions in about 90 % of the rows. For
             classes it is the largest of 3, 1.7, 1, ... .01 at which the mean of the draws should
-            cost at most .1 % of the log loss on new rows, even if the log odds of the model are
-            10 % too small. That is for predictions; intervals that hold the true probabilities need
-            more, .3 to 1.
+            cost at most .1 % of the log loss on new rows, even if the model's log odds are 10 % too
+            small. Intervals that hold the true probabilities need more, .3 to 1.
         temperature : 1 for a loss that is minus a log likelihood; for the squared loss the variance
             of the noise. "auto" is 1 for classes, and in regression what fit with uncertainty=True
-            has learned.
-        n_steps : steps of the chain of each draw; "auto" is 150, 300, ... or 2,400, as many as it
-            takes that the variance of the draws no longer changes. Of a chain of kind "paper"
+            has learned. Else it is learned here, by chains without a fold of X, y: five up to 2,000
+            rows, one above 8,000, each of which takes a bit less than fit did.
+        n_steps : steps of the chain of each draw; "auto" is 150 to 2,400, as many as it takes that
+            the variance of the draws no longer changes. Of a chain of kind "paper"
             "auto" is what it takes that draws are nearly independent, about 4 n_draws * curvature
             of the loss * rows * prior_variance / leaves of a tree, but 20,000 at most; `summary()`
             tells whether that was enough.
@@ -240,12 +241,11 @@ class ChainEstimator(RowReader):
                 " has no posterior; pickle keeps the loss"
             )
         reject_costs(loss)
+        check_kind(loss, cast(PosteriorKind, kind))
         rows, threads = self._read_known_rows(X, y, sample_weight), n_threads(self.n_jobs)
         columns = model.recipe.encode_training(rows.features, rows.target, threads)
         if temperature == "auto":
-            temperature = 1.0
-            if loss.task == "regression":
-                temperature = self._learned_temperature(model)
+            temperature = automatic_temperature(model, columns, rows.target, threads)
         plan = PosteriorPlan(
             cast(PosteriorKind, kind),
             n_draws,
@@ -266,16 +266,6 @@ class ChainEstimator(RowReader):
         drawn = self._fitted().posterior
         assert drawn is not None
         return Posterior(ChainSource(self, fitted=drawn.plan.kind == "laplace"), drawn)
-
-    def _learned_temperature(self, model: Model) -> float:
-        if model.posterior is None:
-            raise ValueError(
-                "temperature='auto' needs the variance of the noise, which fit learns with"
-                " uncertainty=True; or state the temperature at which loss / temperature is minus a"
-                " log likelihood: temperature=(variance of the noise) for the squared loss, 1.0 for"
-                " 'poisson'"
-            )
-        return model.posterior.plan.temperature
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = dict(super().__getstate__())
@@ -331,11 +321,8 @@ def check_costs(
 def check_error_bars(loss: Loss, target: Target) -> None:
     """Reject rows and losses from which uncertainty=True cannot learn error bars."""
     reject_costs(loss)
-    if loss.task == "regression" and len(target) < 2:
-        raise ValueError(
-            f"uncertainty=True needs two rows or more, as y is compared with predictions of chains"
-            f" that have not seen it; there is {len(target)}"
-        )
+    if loss.task == "regression":
+        check_two_rows(target, "uncertainty=True")
 
 
 def reject_costs(loss: Loss) -> None:

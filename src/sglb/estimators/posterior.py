@@ -107,6 +107,7 @@ class Posterior:
 
         Of classes entropies in nats. Of numbers variances: `total` is that of y about the
         prediction, learned out of fold, where fit had uncertainty=True; `data` is the rest of it.
+        Of counts `data` is the variance of Poisson's law, their mean, and `total` the sum.
         Of another library's model with the squared loss `data` is the temperature. Both are None
         where they are not known.
         """

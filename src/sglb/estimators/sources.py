@@ -103,9 +103,15 @@ class ChainSource:
         return self.estimator._predict_from(raw)
 
     def total_variance(self, X: Any, knowledge: Floats) -> Floats | None:
-        """Return the variance of y, learned out of fold: it includes that of the prediction."""
-        estimator = self.estimator
-        if estimator._fitted().outcomes is None:
+        """Return the variance of y.
+
+        One that was learned out of fold includes that of the prediction. That of a law without
+        learned numbers, as Poisson's, is noise alone.
+        """
+        outcomes = self.estimator._fitted().outcomes
+        if outcomes is None:
             return None
-        variance: Floats = estimator.predict_distribution(X).variance
-        return np.maximum(variance, knowledge)
+        variance: Floats = self.estimator.predict_distribution(X).variance
+        if outcomes.holds_error:
+            return np.maximum(variance, knowledge)
+        return variance + knowledge

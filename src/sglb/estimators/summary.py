@@ -9,6 +9,7 @@ from scipy.stats import f
 
 from sglb import diagnostics, sums
 from sglb.posterior import AnyPosterior, ChainPosterior, LongChains, PosteriorPlan
+from sglb.posterior.drawing import RELAXATIONS
 from sglb.posterior.frozen import BATCH
 
 Floats = NDArray[np.float64]
@@ -36,6 +37,9 @@ class PosteriorSummary:
     rhat_nested   of short chains: nested R-hat of batches of draws whose chains took their steps on
                   the same trees, compared with the draws in a batch: near 1.03 where they might
                   all have taken other steps. None with fewer than two batches
+    relaxations   relaxation times that each chain lasts, of the mean over all rows: short chains
+                  that last fewer than five have hardly moved, and R-hat cannot tell, as they are
+                  where they were halfway. None of a file that does not tell
     share_converged    share of the rows with an R-hat below 1.01, or below what is chance for so
                   many draws
     ess_bulk, ess_tail      effective draws a row, for the centre of its law and for both tails; a
@@ -44,7 +48,9 @@ class PosteriorSummary:
     change        of that variance in the second half of short chains, relative: near 0 where they
                   are long enough; more sensitive than R-hat, as it is over all rows. None of others
     between_chains     variance of the raw scores over the chains of the model, None of one chain
-    cost          Monte Carlo error of the mean of all draws, at most, in the unit of the loss
+    cost          Monte Carlo error of the mean raw score of all draws at such rows, at most, in the
+                  unit of the loss: bound of its curvature / 2 * variance of the mean, summed over
+                  outputs. None of a loss whose curvature has no bound
     """
 
     plan: PosteriorPlan
@@ -54,24 +60,27 @@ class PosteriorSummary:
     ess_bulk: Floats
     ess_tail: Floats
     knowledge: float
-    cost: float
+    cost: float | None
+    relaxations: float | None = None
     rhat_nested: Floats | None = None
     change: float | None = None
     between_chains: float | None = None
     warnings: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
-        plan, between = self.plan, self.between_chains
+        plan, between, cost = self.plan, self.between_chains, self.cost
+        lasts = "" if self.relaxations is None else f"{self.relaxations:.2g} relaxation times"
         rows = [
             ("kind", plan.kind),
             ("draws", f"{self.n_draws}"),
             ("steps of a chain", f"{plan.n_steps:,}"),
+            ("they last", lasts),
             ("prior variance", f"{plan.prior_variance:g}"),
             ("temperature", f"{plan.temperature:.4g}"),
             ("variance of raw scores", f"{self.knowledge:.4g}"),
             ("its change, second half", "" if self.change is None else f"{self.change:+.1%}"),
             ("variance between chains", "" if between is None else f"{between:.4g}"),
-            ("error of a mean", f"{self.cost:.2g} in the loss, at most"),
+            ("error of a mean", "" if cost is None else f"{cost:.2g} in the loss, at most"),
             ("R-hat, median and 99 %", _quantiles(self.rhat)),
             ("nested R-hat, the same", _quantiles(self.rhat_nested)),
             ("effective draws, bulk", f"{_quantile(self.ess_bulk, 0.5):.0f} (median)"),
@@ -102,13 +111,17 @@ def summarise(posterior: AnyPosterior, curvature: float | None) -> PosteriorSumm
 
     The mean of n draws of variance v has a loss that is too large by at most curvature v / (2 n).
     """
-    cost_factor = 1.0 if curvature is None else 0.5 * curvature
     if isinstance(posterior, LongChains):
-        return _of_long_chains(posterior, cost_factor)
-    return _of_short_chains(posterior, cost_factor)
+        return _of_long_chains(posterior, curvature)
+    return _of_short_chains(posterior, curvature)
 
 
-def _of_short_chains(posterior: ChainPosterior, cost_factor: float) -> PosteriorSummary:
+def _cost(variance: float, n_outputs: int, curvature: float | None) -> float | None:
+    """Return the bound of what a mean of raw scores costs whose outputs have this mean variance."""
+    return None if curvature is None else 0.5 * curvature * n_outputs * variance
+
+
+def _of_short_chains(posterior: ChainPosterior, curvature: float | None) -> PosteriorSummary:
     plan, stages = posterior.plan, posterior.draws.stages
     _, n_outputs, n_rows, n_draws = stages.shape
     draws = np.moveaxis(stages, 3, 1).reshape(2, n_draws, n_outputs * n_rows)
@@ -122,7 +135,15 @@ def _of_short_chains(posterior: ChainPosterior, cost_factor: float) -> Posterior
     rhat = diagnostics.rhat(draws)
     converged = _share_below(rhat, _rhat_by_chance(4, draws.shape[1] // 2))
     nested, alike = _nested(draws[1])
+    relaxations = posterior.draws.relaxations
     warnings = []
+    if relaxations is not None and relaxations < RELAXATIONS:
+        share = relaxations / RELAXATIONS
+        needed = f"n_steps={_at_least(plan.n_steps / share)} or more" if share else "more steps"
+        warnings.append(
+            f"the chains last {relaxations:.2g} relaxation times and are still near their start, a"
+            f" draw from the prior; use {needed}"
+        )
     if converged < 1.0 - MANY:
         warnings.append(
             f"R-hat is too large at {1.0 - converged:.1%} of the rows: the chains have not"
@@ -152,7 +173,8 @@ def _of_short_chains(posterior: ChainPosterior, cost_factor: float) -> Posterior
         ess_bulk=diagnostics.ess_bulk(draws[1:]),
         ess_tail=diagnostics.ess_tail(draws[1:]),
         knowledge=knowledge,
-        cost=cost_factor * knowledge / n_draws,
+        relaxations=relaxations,
+        cost=_cost(knowledge / n_draws, n_outputs, curvature),
         rhat_nested=nested,
         change=change,
         between_chains=between,
@@ -173,7 +195,7 @@ def _nested(draws: Floats) -> tuple[Floats | None, float]:
     return nested, 1.0 - _share_below(nested, max(LARGEST_NESTED, by_chance))
 
 
-def _of_long_chains(chains: LongChains, cost_factor: float) -> PosteriorSummary:
+def _of_long_chains(chains: LongChains, curvature: float | None) -> PosteriorSummary:
     plan, watched = chains.plan, chains.watched
     states = watched.reshape(*watched.shape[:2], -1)
     knowledge = sums.mean(sums.variance(states.reshape(-1, states.shape[2]), 0, n_lost=0))
@@ -204,7 +226,8 @@ def _of_long_chains(chains: LongChains, cost_factor: float) -> PosteriorSummary:
         ess_bulk=np.fmin(bulk, plan.n_draws),
         ess_tail=np.fmin(tail, plan.n_draws),
         knowledge=knowledge,
-        cost=cost_factor * knowledge / min(plan.n_draws, effective),
+        relaxations=chains.n_relaxations,
+        cost=_cost(knowledge / min(plan.n_draws, effective), watched.shape[2], curvature),
         warnings=warnings,
     )
 
@@ -212,8 +235,13 @@ def _of_long_chains(chains: LongChains, cost_factor: float) -> PosteriorSummary:
 def _enough_steps(chains: LongChains) -> str:
     """Return a number of steps that is likely to be enough, in two digits."""
     plan = chains.plan
-    needed = max(plan.n_draws * plan.n_steps / chains.n_relaxations, 2.0 * plan.n_steps)
-    return f"{float(f'{needed:.1e}'):.0f}"
+    return _at_least(max(plan.n_draws * plan.n_steps / chains.n_relaxations, 2.0 * plan.n_steps))
+
+
+def _at_least(n_steps: float) -> str:
+    """Return a number of steps in two digits, rounded up."""
+    unit = 10.0 ** max(math.floor(math.log10(n_steps)) - 1, 0)
+    return f"{math.ceil(n_steps / unit) * unit:.0f}"
 
 
 def _rhat_by_chance(n_chains: int, n_draws: int) -> float:

@@ -43,6 +43,14 @@ class OutcomeModel:
     scale: Model | None = None
     unit: float = 1.0
 
+    @property
+    def holds_error(self) -> bool:
+        """Whether the law is that of y about a prediction, whose error it was learned with.
+
+        A law without numbers of its own is that of y about the true mean.
+        """
+        return bool(self.parameters)
+
     def distribution(self, prediction: Floats, log_scale: Floats) -> Distribution:
         """Return the distribution of the outcomes of rows; log_scale is 0 for laws without."""
         return LAWS[self.law](prediction, self.unit * exp(log_scale), self.parameters)

@@ -32,6 +32,14 @@ SHRINK = 0.05
 # the second half. Few columns with strong signals, a sine of one for example, need 300 and more.
 FEWEST_STEPS, MOST_STEPS, STILL = 150, 2400, 0.1
 AUTO_STEPS = -1
+# Relaxation times, 1 / (eps (h + gamma)) for the mean curvature h, that a chain lasts at least:
+# what is left of the variance of the prior along all rows falls by exp(-10) in five of them. With
+# fewer the draws stand still because they have not moved. With even curvatures 150 steps are more;
+# of rare classes or large counts the steepest rows keep steps short, and all others wait.
+RELAXATIONS = 5.0
+# Quotient of the largest and the mean curvature above which the leaves are asked for theirs, which
+# is lower. It takes as long as the covers of the leaves.
+STEEP = 8.0
 
 
 @dataclass(frozen=True)
@@ -59,12 +67,13 @@ class DrawPlan:
         if self.n_steps < 0 and self.n_steps != AUTO_STEPS:
             raise ValueError(f"n_steps must be at least 0, not {self.n_steps!r}")
 
-    def sampler(self, energy: Energy, prior: LeafPrior) -> Langevin:
-        """Return the numbers of the chains."""
+    def sampler(self, energy: Energy, prior: LeafPrior, curvature: float | None = None) -> Langevin:
+        """Return the numbers of the chains; `curvature` is by default the energy's own bound."""
         shrink_rate = prior.shrink_rate(self.prior_variance)
         learning_rate = self.learning_rate
         if learning_rate is None:
-            learning_rate = min(STEP / (energy.curvature + shrink_rate), SHRINK / shrink_rate)
+            largest = energy.curvature if curvature is None else curvature
+            learning_rate = min(STEP / (largest + shrink_rate), SHRINK / shrink_rate)
         if not 0.0 < learning_rate * shrink_rate < 1.0:
             raise ValueError(
                 f"learning_rate must lie between 0 and 1 / shrink rate = {1.0 / shrink_rate:.3g},"
@@ -79,6 +88,7 @@ class BatchDraws(NamedTuple):
     values: NDArray[np.floating[Any]]
     stages: Floats
     n_steps: int
+    relaxations: float
 
 
 class PosteriorDriver:
@@ -95,6 +105,23 @@ class PosteriorDriver:
         self.prior = LeafPrior(partitions, energy.weight, energy.unit)
         self.seed, self.n_threads = seed, n_threads
         self._first_start: PriorDraws | None = None
+        self._mean_curvature = energy.mean_curvature
+        self._largest: float | None = None
+
+    def fewest_steps(self, plan: DrawPlan) -> int:
+        """Return the steps that an automatic plan begins with."""
+        rate = self._relaxations_of_step(self._sampler(plan))
+        return min(max(FEWEST_STEPS, math.ceil(RELAXATIONS / rate)), MOST_STEPS)
+
+    def _sampler(self, plan: DrawPlan) -> Langevin:
+        if plan.learning_rate is None and self._largest is None:
+            self._largest = self.energy.curvature
+            if self._largest > STEEP * self._mean_curvature:
+                self._largest = self.energy.leaf_curvature(self.prior.partitions)
+        return plan.sampler(self.energy, self.prior, self._largest)
+
+    def _relaxations_of_step(self, sampler: Langevin) -> float:
+        return float(sampler.learning_rate * (self._mean_curvature + sampler.shrink_rate))
 
     def draw(
         self,
@@ -120,10 +147,11 @@ class PosteriorDriver:
             batches, self._draw_batches(plan, batches, watched), strict=True
         ):
             inside = slice(first, first + n_in_batch)
-            values[:, :, inside], stages[..., inside], n_steps = batch
+            values[:, :, inside], stages[..., inside], n_steps, relaxations = batch
         if mirror:
             stages = np.concatenate([stages, -stages], axis=3)
-        return LeafDraws(np.array(prior.partitions.n_leaves), values, mirror, stages, n_steps)
+        n_leaves = np.array(prior.partitions.n_leaves)
+        return LeafDraws(n_leaves, values, mirror, stages, n_steps, relaxations)
 
     def _draw_batches(
         self, plan: DrawPlan, batches: Sequence[tuple[int, int]], watched: NDArray[np.intp]
@@ -145,14 +173,15 @@ class PosteriorDriver:
     ) -> BatchDraws:
         """Return draws `first`, `first` + 1, ... of one batch."""
         energy, prior = self.energy, self.prior
-        sampler, start = plan.sampler(energy, prior), self._start(first, n_draws)
+        sampler, start = self._sampler(plan), self._start(first, n_draws)
         chain = FrozenChain(energy, prior, sampler, start=start, n_threads=self.n_threads)
         if plan.n_steps == AUTO_STEPS:
-            halfway = _run_until_still(chain, watched)
+            halfway = _run_until_still(chain, watched, self.fewest_steps(plan))
         else:
             halfway = _run(chain, plan.n_steps, watched)
         stages = np.stack([halfway, chain.state[:, watched]])
-        return BatchDraws(chain.leaf_values(), stages, chain.n_steps)
+        relaxations = chain.n_steps * self._relaxations_of_step(sampler)
+        return BatchDraws(chain.leaf_values(), stages, chain.n_steps, relaxations)
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_first_start": None}
@@ -201,13 +230,13 @@ def _run(chain: FrozenChain, n_steps: int, rows: NDArray[np.intp]) -> Floats:
     return halfway
 
 
-def _run_until_still(chain: FrozenChain, rows: NDArray[np.intp]) -> Floats:
-    """Run for FEWEST_STEPS, twice as many, ... until the variance of the draws stands still.
+def _run_until_still(chain: FrozenChain, rows: NDArray[np.intp], fewest: int) -> Floats:
+    """Run for the fewest steps, twice as many, ... until the variance of the draws stands still.
 
     Returns the state of some rows halfway. The variance still changes if it does so by more than
     STILL, and by more than two standard errors: the draws of a batch are independent.
     """
-    end = FEWEST_STEPS
+    end = fewest
     halfway = _run(chain, end, rows)
     while end < MOST_STEPS:
         before, after = _squares(halfway), _squares(chain.state[:, rows])

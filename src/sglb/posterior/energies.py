@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from sglb import _core, sums
 from sglb.losses import Loss
 from sglb.losses.shapes import user_shape
+from sglb.posterior.partitions import Partitions
 from sglb.target import Target, weight_unit
 from sglb.weights import as_weights, kernel_weight
 
@@ -34,6 +35,15 @@ class Energy(Protocol):
     @property
     def curvature(self) -> float:
         """Bound of the second derivatives of a row's loss."""
+        ...
+
+    @property
+    def mean_curvature(self) -> float:
+        """Mean second derivative over rows and outputs."""
+        ...
+
+    def leaf_curvature(self, partitions: Partitions) -> float:
+        """Bound of the second derivative along any leaf, divided by the cover of the leaf."""
         ...
 
     def leaf_gradients(
@@ -75,7 +85,9 @@ class QuadraticEnergy:
         # its eigenvalues (Gershgorin); and |(H d)_k| is at most |a_k| + |b_k| sum of |b_l| times
         # the largest |d|.
         across = b * sums.over_axis(b, 0)
-        self._curvature = float((np.abs(diagonal - b * b) + across - b * b).max(initial=0.0))
+        by_output = np.abs(diagonal - b * b) + across - b * b
+        self._of_rows: Floats = by_output.max(axis=0, initial=0.0)
+        self._curvature = float(self._of_rows.max(initial=0.0))
         self._bound = sums.total(
             (self.weight * (np.abs(diagonal) + across)).max(axis=0, initial=0.0)
         )
@@ -99,6 +111,30 @@ class QuadraticEnergy:
     def curvature(self) -> float:
         """Bound of the eigenvalues of all H_i."""
         return self._curvature
+
+    @property
+    def mean_curvature(self) -> float:
+        """Mean of the diagonals of all H_i."""
+        diagonal = self._diagonal
+        if self._factor is not None:
+            diagonal = diagonal - np.square(self._factor)
+        total = sums.total(sums.over_axis(diagonal, 0)) / sums.total(self.weight)
+        return float(total / self.n_outputs)
+
+    def leaf_curvature(self, partitions: Partitions) -> float:
+        """Bound of the eigenvalues of the mean of H_i over the rows of any leaf.
+
+        The step of a chain moves whole leaves, so that this and not the steepest row decides how
+        long it may be.
+        """
+        largest, bent = 0.0, self.weight * self._of_rows
+        for k in range(len(partitions.n_leaves)):
+            leaf, n_leaves = partitions.leaf(k), int(partitions.n_leaves[k])
+            cover = sums.by_group(leaf, self.weight, n_leaves)
+            total = sums.by_group(leaf, bent, n_leaves)
+            used = cover > 0.0
+            largest = max(largest, float((total[used] / cover[used]).max(initial=0.0)))
+        return min(largest, self._curvature)
 
     def row_curvature(self, rows: NDArray[np.intp]) -> Floats:
         """Return the diagonals of w_i H_i of some rows, (n_outputs, rows)."""
@@ -138,7 +174,7 @@ class LossEnergy:
         start = np.asarray(offset, dtype=np.float64)
         start = start[:, None] if start.ndim == 1 else start
         self._offset = np.broadcast_to(start, (self.n_outputs, self.n_rows))[:, :, None]
-        self._total_weight = target.total_weight
+        self._target, self._total_weight = target, target.total_weight
         self._y = target.values
         self._y_of_draws = np.empty(0)
 
@@ -151,6 +187,16 @@ class LossEnergy:
                 " learning_rate"
             )
         return self.loss.smoothness
+
+    @property
+    def mean_curvature(self) -> float:
+        """Mean second derivative of the loss at the offset."""
+        start = np.ascontiguousarray(self._offset[:, :, 0])
+        return QuadraticEnergy.at(self.loss, self._target, start).mean_curvature
+
+    def leaf_curvature(self, partitions: Partitions) -> float:
+        """Bound of the second derivative of the loss: the state of a leaf may be anywhere."""
+        return self.curvature
 
     def leaf_gradients(
         self, state: Floats, largest: Floats, leaf: Ints, n_leaves: int, n_threads: int

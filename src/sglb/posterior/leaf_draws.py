@@ -23,8 +23,9 @@ class LeafDraws:
     `values` (leaves of all partitions, n_outputs, M) has the leaves of partition k, n_leaves[k] of
     them, one partition after the other. With `mirror` there are 2 M draws, of which the last M are
     minus the first. `stages` (2, n_outputs, n_watched, n_draws) are the draws at some training rows
-    halfway and at the end of `n_steps` steps: where both have the same law, the chains have
-    forgotten how they began.
+    halfway and at the end of `n_steps` steps: where both have the same law, and the chains have
+    lasted some `relaxations`, they have forgotten how they began. These are relaxation times of the
+    mean over all rows, None where a file does not tell.
     """
 
     n_leaves: NDArray[np.int64]
@@ -32,6 +33,7 @@ class LeafDraws:
     mirror: bool = False
     stages: Floats = field(default_factory=lambda: np.empty((2, 1, 0, 0)))
     n_steps: int = 0
+    relaxations: float | None = None
 
     @property
     def n_outputs(self) -> int:

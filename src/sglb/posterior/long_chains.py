@@ -34,6 +34,7 @@ from sglb.posterior.of_model import (
     WATCHED_ROWS,
     ChainPosterior,
     PosteriorPlan,
+    check_kind,
     variance_of_numbers,
 )
 from sglb.posterior.states import virtual_states
@@ -125,7 +126,7 @@ def _run_all(
 ) -> list[tuple[Trace, list[Floats]]]:
     """Run the chains side by side in threads; return the trace and the watched rows of each."""
     assert recipe.loss is not None
-    at_once = min(N_CHAINS, n_threads) if recipe.loss.row_wise else 1
+    at_once = min(N_CHAINS, n_threads) if recipe.loss.thread_safe else 1
     chains = [
         recipe.make_chain(data, n_threads - at_once + 1, number=number)
         for number in range(N_CHAINS)
@@ -183,12 +184,9 @@ def _resolve(
     recipe: Recipe, loss: Loss, data: TrainingSet, plan: PosteriorPlan, n_threads: int
 ) -> tuple[Langevin, PosteriorPlan]:
     """Return the sampler of a plan, and the plan with all its numbers."""
+    check_kind(loss, plan.kind)
     curvature = loss.smoothness
-    if curvature is None or not math.isfinite(curvature):
-        raise ValueError(
-            f"kind='paper' needs a loss whose second derivative has a bound, and that of loss"
-            f" '{loss.name}' has none; use kind='laplace'"
-        )
+    assert curvature is not None
     if plan.n_draws % N_CHAINS:
         raise ValueError(
             f"n_draws={plan.n_draws} is not allowed with kind='paper'; use a multiple of"

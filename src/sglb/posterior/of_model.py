@@ -36,11 +36,13 @@ from sglb.trace import Trace, join, mean_raw
 Floats = NDArray[np.float64]
 PosteriorKind = Literal["laplace", "full", "paper"]
 
+# Kinds that are around the loss itself, so that its curvature has to be bounded everywhere.
+BOUNDED_KINDS = ("full", "paper")
 # So small that standard deviations are 0 beside any y, and their squares are not.
 LEAST_TEMPERATURE = 1e-200
 # Draws that a prior variance is tried with, and training rows: of a rare class some have to be
-# among them.
-TRIAL_DRAWS, TRIAL_ROWS, TRIAL_STEPS = 2 * BATCH, 2000, 75
+# among them. The chains last half as long as those of an automatic plan at least.
+TRIAL_DRAWS, TRIAL_ROWS, TRIAL_SHARE = 2 * BATCH, 2000, 0.5
 # Automatic prior variances. Around a model of numbers 90 % intervals of Friedman's function
 # held it in 87 % (1,000 rows) and 91 % (5,000) of new rows, with 1 in 99 %
 # (`benchmarks.uncertainty --parts known`). The full posterior has to reach the function itself. Of
@@ -117,6 +119,7 @@ def draw_for_trees(
     `offset` (n_outputs,) its start, which only "full" begins at. Where training rows are unlike new
     ones, `order` has those that are least so at its end.
     """
+    check_kind(loss, plan.kind)
     energy: Energy
     if plan.kind == "laplace":
         energy = QuadraticEnergy.at(loss, target, raw)
@@ -131,6 +134,16 @@ def draw_for_trees(
         plan = replace(plan, prior_variance=variance)
     draws = _draw(driver, plan, _spaced_rows(energy.n_rows, WATCHED_ROWS, order))
     return ChainPosterior(draws, replace(plan, n_steps=draws.n_steps))
+
+
+def check_kind(loss: Loss, kind: PosteriorKind) -> None:
+    """Reject a kind that steps through the loss itself where no step would be short enough."""
+    curvature = loss.smoothness
+    if kind in BOUNDED_KINDS and (curvature is None or not math.isfinite(curvature)):
+        raise ValueError(
+            f"kind={kind!r} needs a loss whose second derivative has a bound, and that of loss"
+            f" '{loss.name}' has none; use kind='laplace'"
+        )
 
 
 def centre_of(traces: Sequence[Trace], columns: NDArray[np.uint8], n_threads: int) -> Floats:
@@ -195,10 +208,12 @@ def _variance_of_classes(
     if not isinstance(energy, QuadraticEnergy):
         return FULL_VARIANCE
     rows = _spaced_rows(energy.n_rows, TRIAL_ROWS, order)
-    trial = replace(plan, n_draws=TRIAL_DRAWS, n_steps=TRIAL_STEPS)
 
     def draw(variance: float) -> Floats:
-        last: Floats = _draw(driver, replace(trial, prior_variance=variance), rows).stages[1]
+        fewest = driver.fewest_steps(DrawPlan(variance, plan.temperature))
+        trial = replace(plan, prior_variance=variance, n_draws=TRIAL_DRAWS)
+        trial = replace(trial, n_steps=int(TRIAL_SHARE * fewest))
+        last: Floats = _draw(driver, trial, rows).stages[1]
         return last
 
     return largest_harmless(loss, raw[:, rows], energy.row_curvature(rows), draw)

@@ -222,3 +222,41 @@ def test_unknown_names_are_rejected(capsys):
     with pytest.raises(SystemExit):
         parse(["--problems", "triple well"])
     assert "'triple well' is not one of" in capsys.readouterr().err
+
+
+def test_ways_of_cooling_are_compared_on_problems_and_tables(tmp_path, monkeypatch, capsys):
+    from benchmarks.dynamics import cooling, descent
+
+    monkeypatch.setattr(descent, "BUDGET", dict.fromkeys(descent.BUDGET, 30))
+    monkeypatch.setattr(cooling, "N_STEPS", 20)
+    monkeypatch.setattr(cooling, "CLASSES", ("adult",))
+    monkeypatch.setattr(cooling, "NUMBERS", ("uci_power",))
+    rng = np.random.default_rng(0)
+    y = {"adult": rng.integers(0, 2, 60), "uci_power": rng.normal(5.0, 3.0, 60)}
+
+    class Table:
+        def __init__(self, name):
+            pa = pytest.importorskip("pyarrow")
+            self.X, self.y = pa.table({"x": rng.normal(size=60)}), y[name]
+
+    monkeypatch.setattr(cooling, "load_table", Table)
+    kept = ["--results", str(tmp_path / "cooling.jsonl"), "--ways", "constant;d, 0.3"]
+    for part, words in (("problems", "parity"), ("tables", "truncated, test")):
+        arguments = [*kept, "--part", part, "--seeds", "0:1"]
+        cooling.main(arguments)
+        text = capsys.readouterr().out
+        assert words in text
+        assert "| d, 0.3 |" in text
+        cooling.main([*arguments, "--only-report"])
+        assert capsys.readouterr().out == text
+
+
+def test_a_way_of_cooling_is_in_the_units_of_the_data():
+    from benchmarks.dynamics.cooling import WAYS
+
+    temperature, shrink_rate = WAYS["0.03 d n, 0.3"].rates(100, 2.0, 50.0, 4.0)
+    assert temperature.at(0) == pytest.approx(0.03 * 2.0 * 50.0)
+    assert temperature.at(80) == pytest.approx(1e-4 * 0.03 * 2.0 * 50.0)
+    assert shrink_rate.at(0) == pytest.approx(0.3 * 4.0)
+    constant = WAYS["constant"].rates(100, 2.0, 50.0, 4.0)
+    assert constant == pytest.approx((2e-3 * 2.0, 1e-3 * 4.0))

@@ -27,24 +27,17 @@ def make_sampler(
     `watched` says that the chain ends where it is best.
     """
     spec = parameters["sampler"]
-    if not isinstance(spec, str):
+    preset: Preset | Sampler = SAMPLERS[spec] if isinstance(spec, str) else spec
+    if getattr(preset, "exchanges", False):
+        _check_exchange(spec, loss, int(parameters["n_chains"]))
+    if not isinstance(preset, Preset):
         _reject_idle(parameters, ("learning_rate", *OPTIONAL), f"sampler={spec!r} has its own")
-        custom: Sampler = spec
-        if not isinstance(custom, Named):
-            return custom
-        _reject_exchange(type(custom).__name__, custom.exchanges, loss)
-        return _with_length(custom, parameters)
-    preset = SAMPLERS[spec]
-    _reject_exchange(spec, preset.exchanges, loss)
-    if preset.exchanges and parameters["n_chains"] > 1:
-        raise ValueError(
-            f"n_chains={parameters['n_chains']} is not allowed with sampler={spec!r}, which runs"
-            " several chains and predicts by the coldest; use n_chains=1"
-        )
-    for name in set(OPTIONAL) - preset.uses:
-        user = next(other for other, its in SAMPLERS.items() if name in its.uses)
-        reason = f"sampler={spec!r} does not use it, sampler={user!r} does"
-        _reject_idle(parameters, (name,), reason)
+        return _with_length(preset, parameters) if isinstance(preset, Named) else preset
+    for name in OPTIONAL:
+        if name not in preset.uses:
+            user = next(other for other, its in SAMPLERS.items() if name in its.uses)
+            reason = f"sampler={spec!r} does not use it, sampler={user!r} does"
+            _reject_idle(parameters, (name,), reason)
     auto = parameters["temperature"] == "auto"
     if preset.for_barriers is not None and auto and defaults.is_multimodal(size, loss):
         preset = SAMPLERS[preset.for_barriers]
@@ -52,12 +45,17 @@ def make_sampler(
     return _with_length(named, parameters)
 
 
-def _reject_exchange(sampler: str, exchanges: bool, loss: Loss) -> None:
-    """Reject exchanges of temperatures by a loss whose gradient steps do not follow."""
-    if exchanges and not _has_energy(loss):
+def _check_exchange(spec: Any, loss: Loss, n_chains: int) -> None:
+    """Reject a loss whose steps do not follow it, and several chains of a sampler that has them."""
+    if not _has_energy(loss):
         raise ValueError(
-            f"sampler={sampler.lower()!r} exchanges temperatures by the sum of the loss, and steps"
-            f" of loss={loss.name!r} follow another function; use sampler='langevin' or 'annealed'"
+            "sampler='tempering' exchanges temperatures by the sum of the loss, and steps of"
+            f" loss={loss.name!r} follow another function; use sampler='langevin' or 'annealed'"
+        )
+    if n_chains > 1:
+        raise ValueError(
+            f"n_chains={n_chains} is not allowed with sampler={spec!r}, which runs several chains"
+            " and predicts by the coldest; use n_chains=1"
         )
 
 
@@ -121,6 +119,9 @@ def _rates(
         hot_temperature=hot,
         shrink_rate=stated(
             "shrink_rate", lambda: defaults.auto_shrink_rate(size, loss, leaf_method)
+        ),
+        hot_shrink_rate=stated(
+            "shrink_rate", lambda: defaults.auto_hot_shrink_rate(size, loss, leaf_method)
         ),
         friction=friction,
         subsample=float(parameters["subsample"]),

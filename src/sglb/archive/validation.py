@@ -192,6 +192,14 @@ def check_chains(document: Mapping[str, Any], n_trees: int) -> list[int]:
     return lengths
 
 
+def check_exchange_is_stored(document: Mapping[str, Any]) -> None:
+    """Reject the file of a model whose sampler exchanges temperatures, but whose chains did not."""
+    sampler = document.get("sampler")
+    is_ladder = isinstance(sampler, dict) and sampler.get("sampler") == "tempering"
+    if is_ladder and "exchange" not in document:
+        raise ModelFormatError("exchange", "missing: the chains exchanged temperatures")
+
+
 def _check_exchange(document: Mapping[str, Any], n_trees: int) -> list[int]:
     """Check the field of chains that exchanged temperatures; return the length of each."""
     rates = document["exchange"]

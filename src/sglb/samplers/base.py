@@ -71,13 +71,15 @@ class Move:
 class Rates:
     """What samplers by name are made of, with "auto" resolved.
 
-    `hot_temperature` carries a row over the barriers of the loss, `n_steps` are planned.
+    `hot_temperature` carries a row over the barriers of the loss, `hot_shrink_rate` is that of a
+    chain which starts there, `n_steps` are planned.
     """
 
     learning_rate: Rate
     temperature: Rate
     hot_temperature: Rate
     shrink_rate: Rate
+    hot_shrink_rate: Rate
     friction: float
     subsample: float
     structure_noise: float

@@ -18,7 +18,7 @@ N_CYCLES = 5
 
 
 def cyclical(rates: Rates) -> Langevin:
-    """Return five cycles."""
+    """Return five cycles, the last of which may be a little shorter."""
     rate, temperature = rates.learning_rate, rates.temperature
     for name, value in (("learning_rate", rate), ("temperature", temperature)):
         if isinstance(value, Schedule):
@@ -27,7 +27,8 @@ def cyclical(rates: Rates) -> Langevin:
                 " schedule of its own; use sampler='langevin', and 'cosine(0.1, 0) every 50' for"
                 " cycles"
             )
-    period = max(2, rates.n_steps // N_CYCLES)
+    # Rounded up: steps after the fifth cycle would be long and without noise, and end the chain.
+    period = max(2, -(-rates.n_steps // N_CYCLES))
     falling = Shape("cosine", last_of(rate), 0.0, every=period)
     drawn = Shape("jump", 0.0, last_of(temperature), (period + 1) // 2, every=period)
     return Langevin.of(replace(rates, learning_rate=falling, temperature=drawn))

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
 
+import numpy as np
+
 from sglb.elementary import power
 from sglb.samplers.base import Move, Named, Rates, demand
 from sglb.samplers.langevin import Langevin
@@ -18,6 +20,8 @@ from sglb.schedules import Schedule, Scheduled, extremes_of, last_of
 
 # By name the hottest chain has at least this many times the temperature of the coldest.
 SPREAD = 100.0
+# Each is a chain on all rows. Ladders of the literature have up to some dozens of rungs.
+MOST_REPLICAS = 1000
 
 
 @dataclass(frozen=True)
@@ -59,7 +63,13 @@ class Tempering(Named):
             " times as fast as the coldest"
         )
         demand("shrink_rate", self.shrink_rate, self.shrink_rate < most, wanted)
+        for name in ("n_replicas", "swap_every"):
+            value = getattr(self, name)
+            is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+            demand(name, value, is_whole, "a whole number")
         demand("n_replicas", self.n_replicas, self.n_replicas >= 2, "at least 2")
+        few = self.n_replicas <= MOST_REPLICAS
+        demand("n_replicas", self.n_replicas, few, f"at most {MOST_REPLICAS:,}")
         demand("swap_every", self.swap_every, self.swap_every >= 1, "at least 1")
 
     @classmethod
@@ -79,23 +89,23 @@ class Tempering(Named):
 
     def ladder(self) -> list[Langevin]:
         """Return the sampler of each rung, the coldest first."""
+        return [self._sampler(rung) for rung in range(self.n_replicas)]
+
+    def _sampler(self, rung: int) -> Langevin:
         ratio = self.hot_temperature / self.temperature
-        factors = [power(ratio, r / (self.n_replicas - 1)) for r in range(self.n_replicas)]
-        return [
-            Langevin(
-                self.learning_rate,
-                self.temperature * factor,
-                self.shrink_rate * factor,
-                self.subsample,
-                self.structure_noise,
-            )
-            for factor in factors
-        ]
+        factor = power(ratio, rung / (self.n_replicas - 1))
+        return Langevin(
+            self.learning_rate,
+            self.temperature * factor,
+            self.shrink_rate * factor,
+            self.subsample,
+            self.structure_noise,
+        )
 
     @cached_property
     def _move(self) -> Move:
         """Move as the chain on the coldest rung does."""
-        return self.ladder()[0].move(0)
+        return self._sampler(0).move(0)
 
 
 PRESET = Preset(Tempering.of, stored=Tempering, is_planned=True)

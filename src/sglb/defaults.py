@@ -12,7 +12,7 @@ from typing import Any
 from sglb.elementary import exp, log, power
 from sglb.leaves import PART_ROWS, LeafMethod
 from sglb.losses import Loss
-from sglb.samplers import PLANNED
+from sglb.samplers import SAMPLERS
 from sglb.schedules import is_schedule
 
 # Between the .1 of the squared and the 1 of the absolute loss; huber, cauchy and welsch have less
@@ -159,7 +159,7 @@ def searches_length(parameters: Mapping[str, Any], loss: Loss, size: Size) -> bo
     stops_early = parameters["early_stopping_rounds"] is not None
     sampler = parameters["sampler"]
     has_law = not isinstance(sampler, str) or parameters["temperature"] not in ("auto", 0)
-    far_to_go = not loss.convex or (isinstance(sampler, str) and sampler in PLANNED)
+    far_to_go = not loss.convex or (isinstance(sampler, str) and SAMPLERS[sampler].is_planned)
     is_planned = any(is_schedule(parameters[name]) for name in SCHEDULED)
     values = size.n_rows * size.n_columns * loss.n_outputs
     most_rows = FEW_RANKED_ROWS if loss.by_group else FEW_ROWS

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from sglb.samplers.base import Rate, Rates
 from sglb.samplers.langevin import Langevin
+from sglb.samplers.preset import Preset
 from sglb.schedules import Schedule, Shape
 
 # A chain ends at this share of the rates that it starts with, after this share of its steps; the
@@ -23,8 +24,9 @@ def annealed(rates: Rates, ratio: float = COOLING) -> Langevin:
     n_steps = max(1, round(COOLING_SHARE * rates.n_steps))
 
     def falling(hot: Rate) -> Rate:
-        still = isinstance(hot, Schedule) or hot <= 0.0
-        return hot if still else Shape("geometric", hot, ratio * hot, n_steps)
+        if isinstance(hot, Schedule) or hot <= 0.0:
+            return hot
+        return Shape("geometric", hot, ratio * hot, n_steps)
 
     return Langevin.of(
         replace(
@@ -33,3 +35,6 @@ def annealed(rates: Rates, ratio: float = COOLING) -> Langevin:
             shrink_rate=falling(rates.hot_shrink_rate),
         )
     )
+
+
+PRESET = Preset(annealed, is_planned=True, scales_structures=False)

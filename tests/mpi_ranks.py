@@ -47,8 +47,8 @@ def message(X, y=Y[HERE], *weight, model=None, **options):
 class OddError(ValueError):
     """An error that cannot be unpickled."""
 
-    def __init__(self, one, two):
-        super().__init__(f"{one} and {two}")
+    def __init__(self, first, second):
+        super().__init__(f"{first} and {second}")
 
 
 class Failing(Squared):
@@ -93,8 +93,8 @@ if n_ranks > 1:
     shifted = Y[:350] if rank == 0 else Y[350:] if rank == n_ranks - 1 else Y[:0]
     report["lengths"] = message(here, shifted)
     report["columns"] = message(here[["b", "a"]] if rank == n_ranks - 1 else here)
-    own = sglb.SGLBRegressor(**FAST, loss=Failing())
-    report["odd error"] = message(here, model=own, check_gradient=False)
+    failing = sglb.SGLBRegressor(**FAST, loss=Failing())
+    report["odd error"] = message(here, model=failing, check_gradient=False)
     broken = sglb.SGLBRegressor(**FAST, loss=type("Local", (Squared,), {})())
     report["unpicklable"] = message(here, model=broken)
     processes = MPI.COMM_WORLD.allgather(os.getpid())

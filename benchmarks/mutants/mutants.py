@@ -277,7 +277,10 @@ POSTERIOR = [
         "sglb/posterior/prior.py",
         "test_frozen.py test_law_frozen.py test_posterior.py",
         ("np.sqrt(variance / self.cover)", "(variance / self.cover)"),
-        ("np.sqrt(variance / self.cover)", "np.sqrt(variance / self.cover.mean() + 0 * self.cover)"),
+        (
+            "np.sqrt(variance / self.cover)",
+            "np.sqrt(variance / self.cover.mean() + 0 * self.cover)",
+        ),
         ("np.where(cover > 0.0, cover, unit)", "np.where(cover > 0.0, cover, np.inf)"),
         (
             "return leaves / (self.total_weight * prior_variance)",

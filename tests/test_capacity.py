@@ -61,6 +61,15 @@ def test_strata_have_k_rows_each():
     assert best_k(SCORE, 1, group).tolist() == [True, True] + 6 * [False]
 
 
+@pytest.mark.parametrize("score", [[np.inf, np.inf, 0.0, -1.0], [1.0, 1.0, -np.inf, -np.inf]])
+def test_scores_that_are_infinite_may_be_equal(score):
+    y = np.array([1, 0, 1, 0])
+    assert precision_at_k(y, np.array(score), 1) == 0.5
+    assert precision_at_k(y, np.array(score), 3) == pytest.approx(
+        2 / 3 if np.isfinite(score[2]) else 1.5 / 3
+    )
+
+
 def brute_force(y, score, k):
     """Mean over all orders of the rows that agree with the scores."""
     orders = [

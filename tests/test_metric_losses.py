@@ -1,5 +1,8 @@
 """Losses that stand for a ranking metric: StochasticRank, YetiRank, LambdaRank."""
 
+import time
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -76,6 +79,43 @@ def test_a_unit_of_scores_is_only_a_unit():
     np.testing.assert_allclose(three[0], 3 * single[0])
 
 
+@pytest.mark.parametrize("loss", [StochasticRank(), StochasticRank(unit=2.0)], ids=repr)
+def test_the_samples_of_a_curvature_are_those_of_all_rows(loss):
+    long = Target.of(np.arange(2000) % 3, groups=np.zeros(2000))
+    everything = replace(loss, cutoff=None).adapt(long)
+    assert everything.curvature_samples == 32
+    assert everything.adapt(TARGET).curvature_samples == 32
+    assert replace(loss, curvature_samples=5).adapt(long).curvature_samples == 5
+
+
+def test_a_fit_computes_the_curvature_once_and_in_parallel(monkeypatch):
+    n_threads, compute = [], _core.rank_curvature
+
+    def count(*arguments):
+        n_threads.append(arguments[-1])
+        compute(*arguments)
+
+    monkeypatch.setattr(_core, "rank_curvature", count)
+    X = np.column_stack([Y, RAW])
+    model = sglb.SGLBRanker(loss="stochastic_rank", n_estimators=3, n_jobs=2)
+    model.fit(X, Y, GROUPS)
+    assert n_threads == [2]
+
+
+def test_a_shift_that_overflows_makes_no_order():
+    """The largest shift that is valid moves rows apart; a larger one is an error in the kernel."""
+    largest = StochasticRank(mu=1e100, sigma=1e100, unit=1.0).adapt(TARGET)
+    gradient, hessian = slopes(largest, TARGET, RAW, _core.Draws(1, 2))
+    assert np.isfinite(gradient).all()
+    assert np.isfinite(hessian).all()
+    ranking, out = largest._ranking(TARGET, "ndcg"), np.empty(len(RAW))
+    smoothing = _core.Smoothing(10.0, 1.7e308, 2)
+    _core.rank_curvature(ranking, smoothing, _core.Draws(0, 0), out, 1)
+    assert np.isnan(out).any()
+    _core.stochastic_rank(ranking, RAW, smoothing, _core.Draws(0, 0), out, 1)
+    assert np.isnan(out).any()
+
+
 def test_draws_change_a_random_gradient_and_nothing_else_does():
     for loss in CASES:
         first = slopes(loss, TARGET, RAW, _core.Draws(1, 2))[0]
@@ -124,6 +164,28 @@ def test_a_ranker_learns_by_a_users_metric_which_no_file_contains(tmp_path):
     model.save(tmp_path / "model.sglb")
     again = sglb.load(tmp_path / "model.sglb")
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    assert again.score(X, Y, GROUPS) == model.score(X, Y, GROUPS)
+    with pytest.raises(ValueError, match="row 2 has -1"):
+        again.score(X, np.where(np.arange(len(Y)) == 2, -1.0, Y), GROUPS)
+
+
+def test_a_users_metric_is_called_by_one_thread_at_a_time():
+    """A metric that would notice, because it waits between its first and its last line."""
+    running, most = [], []
+
+    def metric(relevances):
+        running.append(1)
+        most.append(len(running))
+        if len(most) % 100 == 0:
+            time.sleep(1e-4)
+        running.pop()
+        return float(relevances[:3].sum())
+
+    X = np.column_stack([Y + 0.1 * RAW, RAW])
+    fit = {"loss": OwnMetric(metric), "n_estimators": 4, "n_chains": 3, "random_state": 0}
+    models = [sglb.SGLBRanker(n_jobs=n_jobs, **fit).fit(X, Y, GROUPS) for n_jobs in (1, 2)]
+    assert max(most) == 1
+    assert models[0].predict(X).tobytes() == models[1].predict(X).tobytes()
 
 
 def test_a_users_metric_that_is_not_finite_is_named():
@@ -143,6 +205,11 @@ def test_a_users_metric_that_is_not_finite_is_named():
         (lambda: StochasticRank(cutoff=-1), "cutoff of loss"),
         (lambda: StochasticRank(cutoff=2.5), "cutoff of loss"),
         (lambda: StochasticRank("precision", None), "needs a cutoff"),
+        (lambda: StochasticRank("recall", None), "'recall' of loss 'stochastic_rank' needs a cut"),
+        (lambda: Yeti("recall"), "metric 'recall' of loss 'yeti' needs a cutoff"),
+        (lambda: StochasticRank(curvature_samples=0), "curvature_samples of loss"),
+        (lambda: StochasticRank(mu=1.7e308), "mu of loss 'stochastic_rank' must be within"),
+        (lambda: OwnMetric(ndcg_at_3, mu=-1e101), "mu of loss 'own_metric' must be within"),
         (lambda: StochasticRank(sigma=0.0), "sigma of loss"),
         (lambda: StochasticRank(mu=np.inf), "mu of loss"),
         (lambda: StochasticRank(n_samples=0), "n_samples of loss"),

@@ -171,6 +171,16 @@ def test_queries_count_by_their_weights(name):
 
 
 @every_metric
+def test_queries_without_weight_are_left_out(name):
+    y, score, group = [2, 1, 0, 0, 0], [1, 3, 2, 5, 4], [0, 0, 1, 1, 1]
+    result = ranking_score(name, y, score, group, sample_weight=[3.0, 0.0])
+    assert result == pytest.approx(ranking_score(name, y, score, group), rel=1e-15)
+    assert np.isnan(ranking_score(name, y, score, group, sample_weight=[0.0, 3.0]))
+    with pytest.raises(ValueError, match="sample_weight is zero in every row"):
+        ranking_score(name, y, score, group, sample_weight=[0.0, 0.0])
+
+
+@every_metric
 def test_a_single_row_and_many_equal_scores(name):
     assert 0.0 < ranking_score(name, [1], [0.0], [0]) <= 1.0
     n = 20_000

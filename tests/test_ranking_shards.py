@@ -139,6 +139,14 @@ def test_threads_and_shards_together_change_nothing(loss):
     assert_same(result, expected)
 
 
+def test_a_long_query_in_one_shard_changes_no_curvature_elsewhere():
+    """A curvature is the mean of fewer samples where the longest query of all shards is long."""
+    sizes = np.array([1500, *SIZES[:20]])
+    problem = Problem(StochasticRank("ndcg", None), sizes=sizes)
+    expected = problem.alone(LANGEVIN, RULES["all rows"], NEWTON, n_steps=2)
+    assert_same(problem.run(2, LANGEVIN, RULES["all rows"], NEWTON, n_steps=2)[0], expected)
+
+
 def test_a_query_in_two_pieces_is_rejected():
     problem = Problem(get_loss("query_squared"))
     problem.starts = problem.starts + np.where(np.arange(len(problem.starts)) == 26, 1, 0)

@@ -45,15 +45,15 @@ struct Documents {
         for (int64_t i = 0; i < n; ++i) {
             const uint32_t row = rows[i];
             const double z = raw ? raw[row] : 0.0;
-            poison += z - z;
             gain[i] = target.gain[row];
             alike &= gain[i] == gain[0];
             shifted[i] = z - shift * target.relevance[row];
+            poison += shifted[i] - shifted[i];
             number[i] = static_cast<uint64_t>(target.queries->numbers.of(row));
             total += shifted[i];
         }
-        finite = poison == 0.0;
         const double mean = total / static_cast<double>(n);
+        finite = poison == 0.0 && std::isfinite(mean);  // NaN has no place in an order
         for (int64_t i = 0; i < n; ++i) shifted[i] -= mean;
         std::fill_n(sum.begin(), padded(n), 0.0);
     }
@@ -202,9 +202,9 @@ void rank_curvature(const RankingTarget& target, const Smoothing& smoothing, Str
         Documents d(longest);
         for (int64_t q = begin; q < end; ++q) {
             const uint32_t* rows = target.queries->rows(q);
-            double unit = 0.0;
             d.read(target, q, nullptr, smoothing);
-            if (!d.alike) {
+            double unit = d.finite ? 0.0 : std::numeric_limits<double>::quiet_NaN();
+            if (d.finite && !d.alike) {
                 const double inverse_v =
                     sum_samples(d, target.metric, smoothing, stream, true, add);
                 unit = target.scale[static_cast<size_t>(q)] * inverse_root_two_pi * inverse_v *

@@ -54,7 +54,8 @@ def selected_parts(score: Floats, weight: Floats, groups: Integers, k: Capacity)
     group = groups if len(groups) else np.zeros(len(score), dtype=np.int64)
     order = np.lexsort((-score, group))
     new_group = np.append(True, np.diff(group[order]) != 0)
-    begins = new_group | np.append(True, np.diff(score[order]) != 0.0)
+    ranked = score[order]
+    begins = new_group | np.append(True, ranked[1:] != ranked[:-1])
     block = np.add.accumulate(begins) - 1  # rows of a group with equal scores
     n_blocks = int(block[-1]) + 1
     of_block = sums.by_group(block, np.ones(len(score)), n_blocks, weight[order])

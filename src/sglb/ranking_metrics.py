@@ -1,9 +1,10 @@
 """How well scores rank the rows of queries: the metrics of learning to rank, in one evaluator.
 
 Conventions, the same for all metrics: the value is the mean over queries, weighted by the mean
-weight of their rows. Queries without a relevant row (y > 0) are left out. Of rows with equal scores
-the value is the mean over all their orders, so that the order of the table does not matter. Up to
-`cutoff` positions count, all without it. With positions p = 0, 1, ... and d_p = 1 / log2(p + 2):
+weight of their rows. Queries without a relevant row (y > 0) or without weight are left out. Of rows
+with equal scores the value is the mean over all their orders, so that the order of the table does
+not matter. Up to `cutoff` positions count, all without it. With positions p = 0, 1, ... and
+d_p = 1 / log2(p + 2):
 
     dcg        sum of (2^y - 1) d_p
     ndcg       dcg / dcg of the best order
@@ -237,10 +238,13 @@ def by_query(name: str, target: Target, raw: Floats, cutoff: int | None = None) 
 
 
 def mean_over_queries(name: str, target: Target, raw: Floats, cutoff: int | None = None) -> float:
-    """Return the mean of a metric over the queries with a relevant row, NaN without any."""
+    """Return the mean of a metric over the queries with a relevant row, NaN without any.
+
+    Queries whose rows all weigh 0 are left out.
+    """
     values = by_query(name, target, raw, cutoff)
-    known = ~np.isnan(values)
+    weight = target.queries.means(target.weight, equal_weights(len(target)))
+    known = ~np.isnan(values) & (weight > 0.0)
     if not known.any():
         return float("nan")
-    weight = target.queries.means(target.weight, equal_weights(len(target)))
     return sums.mean(values[known], weight[known])

@@ -99,6 +99,11 @@ class Target:
         return Queries.of(self.groups if len(self.groups) else np.zeros(len(self), np.int64))
 
     @cached_property
+    def computed(self) -> list[tuple[Any, Floats]]:
+        """Values of rows that losses have computed and need again, each with what they are of."""
+        return []
+
+    @cached_property
     def weight_unit(self) -> float:
         """Weight of an ordinary row."""
         return weight_unit(self.weight)
@@ -109,6 +114,8 @@ class Target:
 
     def take(self, rows: RowSelection) -> "Target":
         """Return some of the rows."""
+        if isinstance(rows, slice) and rows == slice(None):
+            return self.numbered(RowNumbers(0, len(self)))
         values = self.values[rows]
         return replace(
             self,

@@ -17,6 +17,7 @@ from joblib.parallel import get_active_backend
 from numpy.typing import NDArray
 
 from sglb import _core
+from sglb.errors import portable
 from sglb.threads import side_by_side
 
 Result = TypeVar("Result")
@@ -107,12 +108,3 @@ def _result(packed: NDArray[np.uint8], number: int) -> tuple[int, Any]:
     except Exception as error:
         error.add_note(f"In a task of a joblib context:\n{traceback.format_exc()}")
         raise FailedTask(portable(error)) from None
-
-
-def portable(error: Exception) -> Exception:
-    """Return an error, or what it says if it cannot be sent."""
-    try:
-        pickle.loads(pickle.dumps(error))
-    except Exception:
-        return RuntimeError("\n".join([repr(error), *error.__notes__]))
-    return error

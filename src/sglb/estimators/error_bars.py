@@ -36,7 +36,7 @@ def add_error_bars(
     rows = data.first_copy()
     plan = PosteriorPlan(n_draws=N_DRAWS, seed=chain_seed(recipe.settings.seed))
     if loss.task == "regression":
-        held_out, raw = _out_of_fold(model, data, validation, n_threads if loss.row_wise else 1)
+        held_out, raw = _out_of_fold(model, data, validation, n_threads if loss.thread_safe else 1)
         outcomes = learn_outcomes(recipe, loss, held_out, raw, n_threads)
         target = held_out.first_copy().target
         plan = replace(plan, temperature=noise_temperature(loss, target, raw))

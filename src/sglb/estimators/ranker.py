@@ -179,7 +179,9 @@ class SGLBRanker(ChainEstimator):
         stated = _with_groups(StatedSet(X, y, sample_weight), _query_ids(group, qid))
         weight = read_weight(stated.weight, raw)
         target = self._read_target(y, weight).in_groups(stated.groups)
-        self._choose_loss(np.empty(0)).check_target(target)
+        # A model file does not hold a loss of the user's own.
+        known = self._model.recipe.loss or get_loss("query_squared")
+        known.check_target(target)
         return mean_over_queries("ndcg", target, raw)
 
     predict_interval = predict_quantiles = predict_distribution = Absent(

@@ -225,7 +225,7 @@ class Training:
     def _is_thread_safe(self) -> bool:
         """Whether methods of the loss may be called in several threads at once."""
         loss = self.recipe.loss
-        return loss is not None and (loss.row_wise or loss.by_group)
+        return loss is not None and loss.thread_safe
 
     def _length(self) -> tuple[int, CrossValidation | None]:
         """Return the number of steps to take, as stated or by a cross-validation, and that one."""

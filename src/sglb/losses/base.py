@@ -44,9 +44,10 @@ class Loss(Moving, ABC):
         proven                 whether tests have shown the gradient to be that of the loss
         independent            whether loss and gradient of a row depend only on its own y and raw
         by_group               whether they depend only on rows of its group, so that whole groups
-                               can be left out; methods may be called by several threads at a time
+                               can be left out
         row_wise               whether `independent` is certain before any look at y: methods are
                                called with blocks of rows, by several threads at a time
+        thread_safe            whether several threads may call methods at a time
         one_output_per_class   whether the constructor needs the number of classes
         predicts_mean          in regression: whether the prediction estimates the mean of y, so
                                that the variance of the residuals is that of the noise
@@ -96,6 +97,11 @@ class Loss(Moving, ABC):
         return not self.schedules
 
     @property
+    def thread_safe(self) -> bool:
+        """Whether several threads may call methods at a time."""
+        return self.row_wise or self.by_group
+
+    @property
     def levels(self) -> Sequence[float]:
         """Level of the quantile that each output predicts; none for other losses."""
         return ()
@@ -132,8 +138,12 @@ class Loss(Moving, ABC):
         """
         return {name: _to_stored(value) for name, value in vars(self).items()}
 
-    def adapt(self, target: Target) -> Self:
-        """Return this loss for a chain on a target y, with widths in the unit of y."""
+    def adapt(self, target: Target, n_threads: int = 1) -> Self:
+        """Return this loss for a chain on a target y, with widths in the unit of y.
+
+        The target is that of all rows. What depends on rows and is not decided here would be
+        different for parts of them.
+        """
         return self
 
     def examine(self, target: Target, start: Floats, *, check: bool = True) -> Self:
@@ -284,7 +294,7 @@ class WidthLoss(Loss):
         """Name of the width parameter."""
         return "width"
 
-    def adapt(self, target: Target) -> Self:
+    def adapt(self, target: Target, n_threads: int = 1) -> Self:
         """Return the loss with its width in the unit of y."""
         if self.absolute:
             return self

@@ -91,7 +91,7 @@ class Cost(Loss):
         valid = (y >= 0) & (y < self.n_classes) & (y == np.floor(y))
         self._require(valid, y, f"a whole number in 0..{self.n_classes - 1}")
 
-    def adapt(self, target: Target) -> Self:
+    def adapt(self, target: Target, n_threads: int = 1) -> Self:
         """Return the loss in the unit of the costs."""
         if not len(target.costs):
             return self

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sglb import _core, sums
 from sglb.elementary import exp
 from sglb.losses.base import Floats, read_positive
-from sglb.losses.ranking import FillSlopes, QuerySlopes, RankingLoss
+from sglb.losses.ranking import FillSlopes, QuerySlopes, RankingLoss, check_shift, once
 from sglb.noise import Role
 from sglb.schedules import Scheduled, last_of, value_at
 from sglb.target import Target
@@ -29,7 +29,7 @@ class OwnMetric(RankingLoss):
     """`StochasticRank` of metric(relevances in ranked order) -> number, higher being better.
 
     `metric` gets the relevances of one query, the best-scored row first. A step calls it up to n²
-    times for a query of n rows. A model file does not contain it.
+    times for a query of n rows, always in one thread. A model file does not contain it.
     """
 
     metric: Callable[[Floats], float]
@@ -41,6 +41,7 @@ class OwnMetric(RankingLoss):
     estimated = True
     convex = False
     storable = False
+    thread_safe = False
     default_learning_rate = 0.1
 
     def __post_init__(self) -> None:
@@ -48,8 +49,7 @@ class OwnMetric(RankingLoss):
         if not callable(self.metric):
             raise TypeError(f"metric of loss '{self.name}' must be a function, got {self.metric!r}")
         object.__setattr__(self, "sigma", read_positive(self, "sigma", self.sigma))
-        if not math.isfinite(self.mu):
-            raise ValueError(f"mu of loss '{self.name}' must be finite, got {self.mu!r}")
+        check_shift(self, self.mu)
 
     def parameters(self) -> dict[str, Any]:
         """Return nothing, because a user's metric is not stored."""
@@ -66,11 +66,11 @@ class OwnMetric(RankingLoss):
                 " Use losses.StochasticRank, whose metrics are native, or shorter queries"
             )
 
-    def adapt(self, target: Target) -> Self:
+    def adapt(self, target: Target, n_threads: int = 1) -> Self:
         """Return the loss with the mean curvature of the target as its unit."""
         if self.unit is not None:
             return self
-        curvature = self._with(last_of(self.sigma))._curvature(target)
+        curvature = self._curvature(target)
         unit = sums.mean(curvature, target.weight) if len(target) else 0.0
         return replace(self, unit=unit if unit > 0.0 else 1.0)
 
@@ -86,7 +86,6 @@ class OwnMetric(RankingLoss):
         """Return the estimated gradient and the fixed curvature."""
         unit = 1.0 if self.unit is None else self.unit
         last = last_of(self.sigma)
-        curvature = self._with(last)._curvature(target) / unit
 
         def fill(at: QuerySlopes) -> None:
             sigma = last if at.draws is None else value_at(self.sigma, at.draws.step)
@@ -101,14 +100,23 @@ class OwnMetric(RankingLoss):
                     gradient[rows] -= total - np.add.reduce(total) / len(rows)
             at.gradient[:] = gradient / (unit * (last / sigma) ** 2 * n_samples)
             if at.hessian is not None:
-                at.hessian[:] = curvature
+                np.divide(self._curvature(target), unit, out=at.hessian)
 
         return fill
 
     def _with(self, sigma: float) -> Self:
         return replace(self, sigma=sigma)
 
+    def curvatures(self, target: Target, raw: Floats, length: float) -> Floats:
+        """Return the curvature of each row, which does not depend on the raw scores."""
+        return self._curvature(target) / (self.unit or 1.0)
+
     def _curvature(self, target: Target) -> Floats:
+        """Return the curvature of each row, not divided by the unit."""
+        last = replace(self, sigma=last_of(self.sigma), unit=None)
+        return once(target, last, lambda: last._sampled_curvature(target))
+
+    def _sampled_curvature(self, target: Target) -> Floats:
         total = np.zeros(len(target))
         x = self._shifted(target, np.zeros(len(target)))
         for sample in range(SAMPLES):

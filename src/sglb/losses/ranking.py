@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sglb import _core
-from sglb.losses.base import Floats, Loss, Refresh
+from sglb.losses.base import LEAST_WIDTH, Floats, Loss, Refresh
 from sglb.target import Target
 
 
@@ -106,6 +106,26 @@ class RankingLoss(Loss):
             return float(np.abs(gradient).max(initial=0.0)), bound
 
         return _core.Slopes(gradient, hessian), refresh
+
+
+def check_shift(loss: RankingLoss, mu: float) -> None:
+    """Reject a shift per relevance that makes scores overflow, with any width that is valid."""
+    if not abs(mu) <= 1.0 / LEAST_WIDTH:
+        raise ValueError(f"mu of loss '{loss.name}' must be within -1e100 and 1e100, got {mu!r}")
+
+
+def once(target: Target, loss: RankingLoss, compute: Callable[[], Floats]) -> Floats:
+    """Return compute(), values of rows that depend on the target and on the stated loss alone.
+
+    A fit asks for them when it adapts the loss, when it resolves "auto" and at each chain's steps.
+    """
+    for known, values in target.computed:
+        if known == loss:
+            return values
+    values = compute()
+    values.flags.writeable = False
+    target.computed.append((loss, values))
+    return values
 
 
 def single_query(y: Floats) -> Target:

@@ -15,6 +15,8 @@ from sglb.target import Target
 GRADED = ("ndcg", "dcg")
 BINARY = ("map", "mrr", "precision", "recall")
 CASCADES = ("err", "pfound")
+# Metrics of the set of the first documents, in whatever order.
+SETS = ("precision", "recall")
 # How many readers of a result that does not help go on to the next (Yandex's pFound).
 PATIENCE = 0.85
 
@@ -24,7 +26,7 @@ class MetricLoss(RankingLoss):
     """A loss that stands for -M, M being the metric of a query.
 
     metric    ndcg, dcg, map, mrr, err, pfound, precision or recall
-    cutoff    places that count; None: all
+    cutoff    places that count; None: all, which precision and recall do not allow
     gain      of ndcg and dcg: "exponential", 2^y - 1, or "linear", y
     largest   the highest relevance there is, at which a reader of err and pfound stops with
               probability 1 - 2^-largest; None: that of the training rows
@@ -49,8 +51,11 @@ class MetricLoss(RankingLoss):
         if cutoff is not None and (cutoff < 1 or cutoff != int(cutoff)):
             raise ValueError(f"cutoff of loss '{self.name}' must be 1 or more, got {cutoff!r}")
         object.__setattr__(self, "cutoff", None if cutoff is None else int(cutoff))
-        if self.metric == "precision" and cutoff is None:
-            raise ValueError(f"metric 'precision' of loss '{self.name}' needs a cutoff")
+        if self.metric in SETS and cutoff is None:
+            raise ValueError(
+                f"metric '{self.metric}' of loss '{self.name}' needs a cutoff: of all rows of a"
+                " query it is the same in every order"
+            )
 
     def known_metrics(self) -> tuple[str, ...]:
         """Return the metrics that the loss may stand for."""
@@ -62,7 +67,7 @@ class MetricLoss(RankingLoss):
         stated |= {name: str(schedule) for name, schedule in self.schedules.items()}
         return {name: value for name, value in stated.items() if value is not None}
 
-    def adapt(self, target: Target) -> Self:
+    def adapt(self, target: Target, n_threads: int = 1) -> Self:
         """Return the loss with the highest relevance of the target."""
         if self.largest is not None:
             return self

@@ -224,7 +224,7 @@ class UserLoss(Loss):
             "leaf_method='gradient'"
         )
 
-    def adapt(self, target: Target) -> Self:
+    def adapt(self, target: Target, n_threads: int = 1) -> Self:
         """Return a copy whose `independent` is what rows of y show."""
         loss, y = copy(self), target.values
         length, median = self._scale(y)

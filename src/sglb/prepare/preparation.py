@@ -49,10 +49,12 @@ class Problem(NamedTuple):
     settings: Settings
 
 
-def pose(target: Target, n_columns: int, loss: Loss, request: Request) -> Problem:
+def pose(
+    target: Target, n_columns: int, loss: Loss, request: Request, n_threads: int = 1
+) -> Problem:
     """Fit a loss to a target of rows with `n_columns` columns, and resolve the settings."""
     loss.check_target(target)
-    loss = loss.adapt(target)
+    loss = loss.adapt(target, n_threads)
     best = loss.init(target)
     loss = loss.examine(target, best, check=request.check_gradient)
     size, parameters = size_of(target, n_columns, loss, best), request.parameters
@@ -67,7 +69,7 @@ def pose(target: Target, n_columns: int, loss: Loss, request: Request) -> Proble
 def prepare(rows: LabelledRows, loss: Loss, request: Request, n_threads: int) -> Prepared:
     """Resolve the settings and encode the rows."""
     target, n_columns = rows.target, len(rows.features.is_categorical)
-    loss, start, settings = pose(target, n_columns, loss, request)
+    loss, start, settings = pose(target, n_columns, loss, request, n_threads)
     encoded = encode_rows(rows, settings.max_bins, settings.seed, n_threads)
     recipe = Recipe(
         kind=request.kind,

@@ -23,6 +23,7 @@ rng = np.random.default_rng(0)
 
 
 def save(axes, name):
+    """Write the figure of axes to a file."""
     axes.figure.savefig(folder / f"uncertainty_{name}.png", dpi=75)
 
 

@@ -44,7 +44,7 @@ class CrossConformal:
     such folds. The conformal p-value of fold k, p_k = (1 + number of its R_i that are not below the
     new residual) / (n_k + 1), is valid whatever n_k is. Outside the interval the sum of
     (n_k + 1) p_k is at most alpha (n + 1) + K - 1, so that the mean of p_k, weighted by n_k + 1, is
-    at most alpha + (1 - alpha) (K - 1) / (n + K), and twice a weighted mean of p-values is a p-value
+    at most alpha + (1 - alpha) (K - 1) / (n + K), and twice such a mean of p-values is a p-value
     (Vovk and Wang, 2020). The second needs rows and new rows to change places fold by fold.
 
     y, mean and scale (n_rows,) are out-of-fold values of the training rows, fold (n_rows,) their

@@ -138,6 +138,10 @@ class Dice:
         return choices[self.number(len(choices))]
 
 
+LADDER = {
+    "learning_rate": 0.1, "temperature": 1.0, "shrink_rate": 0.01, "hot_temperature": 9.0,
+    "n_replicas": 4, "swap_every": 10, "subsample": 1.0, "structure_noise": 1.0,
+}  # fmt: skip
 ODD_VALUES = [
     None, True, False, 0, 1, -1, 2, 3.5, 1e308, -1e308, 5e-324, 1 << 31, 1 << 62, (1 << 64) - 1,
     10**400, float("nan"), float("inf"), "", "x", "auto", "langevin", "plain", "full",
@@ -153,6 +157,9 @@ ODD_VALUES = [
     {"name": "softmax", "parameters": {"n_classes": 1 << 40}},
     {"dtype": "str", "labels": ["a", "b"]}, {"dtype": "bool", "labels": [False, True]},
     {"dtype": "float64", "labels": [0.5, 1.5, 2.5]}, ["\ud800", "b"], "\ud800", "9" * 5000,
+    "linear(1, 0.1)", "jump(0, 1, 25)", "cosine(1, 0, 9) every 50", f"linear(0, 1{' ' * 5000}",
+    {"sampler": "tempering", "arguments": LADDER}, "tempering",
+    {"sampler": "tempering", "arguments": LADDER | {"n_replicas": 10**9}},
 ]  # fmt: skip
 ODD_NUMBERS = [np.nan, np.inf, -np.inf, 0, -1, 1, 1e308, -1e308, 5e-324, 255, 1 << 31, 1 << 62]
 ODD_SHAPES = [(0,), (1,), (0, 0), (0, 1 << 30), (1 << 30, 0), (0, 0, 1 << 30), (1, 1), ()]
@@ -224,8 +231,11 @@ def changed(data, key, dice):
             name = dice.pick(parts)
             content = arrays[name].tobytes()
             inner = "sglb" if content[8:].startswith(archive.BEGINNING[8:]) else "part"
-            part = changed(content, inner, dice)
-            part = signed(part) if inner == "sglb" else part
+            if inner == "sglb" and not dice.number(8):  # a file with parts in place of a part
+                part = dice.pick([seeds()[other] for other in sorted(seeds())])
+            else:
+                part = changed(content, inner, dice)
+                part = signed(part) if inner == "sglb" else part
             arrays[name] = np.frombuffer(part, dtype=np.uint8)
         elif dice.number(2):
             change_document(document, dice)

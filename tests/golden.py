@@ -68,6 +68,9 @@ MODELS = {
     "hamiltonian": lambda: SGLBClassifier(
         **SMALL, sampler="hamiltonian", class_weight="balanced"
     ).fit(numbers(), target() > 1),
+    "tempering": lambda: SGLBRegressor(**TINY, sampler="tempering", temperature=1.0).fit(
+        numbers(), target()
+    ),
     "quantiles": lambda: SGLBRegressor(**SMALL, loss="quantile", quantile=[0.1, 0.5, 0.9]).fit(
         numbers(), target()
     ),

@@ -7,13 +7,15 @@ import subprocess
 import sys
 import textwrap
 import tomllib
+from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
 import sglb
-from sglb import tables
+from sglb import samplers, tables
+from sglb.samplers import SAMPLERS
 
 PACKAGE = Path(sglb.__file__).parent
 REPOSITORY = Path(__file__).parent.parent
@@ -315,14 +317,26 @@ def test_models_are_fitted_and_saved_without_any_optional_package(tmp_path):
     assert run(script, tmp_path).split() == ["True"] * 4
 
 
-def test_no_code_compares_the_name_of_a_loss():
-    """What depends on a loss is a property of the loss (`losses/base.py`)."""
+def test_no_code_asks_for_a_loss_a_link_or_a_sampler_by_its_name():
+    """What depends on them are their properties: `Loss`, `Link`, and `Preset` of samplers."""
     for path in PACKAGE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Compare):
-                sides = {ast.unparse(side) for side in (node.left, *node.comparators)}
-                by_name = any(re.search(r"loss_?\.name$", side) for side in sides)
-                assert not by_name, f"{path.name}: {ast.unparse(node)}"
+                sides = [node.left, *node.comparators]
+                of_name = any(re.search(r"(loss|link)_?\.name$", ast.unparse(s)) for s in sides)
+                of_sampler = any(getattr(side, "value", "") in SAMPLERS for side in sides)
+                of_sampler &= "sampler" in ast.unparse(node) or room_of(path) == "rates"
+                assert not of_name | of_sampler, f"{path.name}: {ast.unparse(node)}"
+
+
+def test_a_new_sampler_is_a_file_and_a_line():
+    names = {name for name in SAMPLERS if f'"{name}"' in (PACKAGE / "rates.py").read_text()}
+    names -= {"langevin", "annealed"}  # advice of a message
+    assert not names
+    for name, preset in SAMPLERS.items():
+        assert preset is import_module(f"sglb.samplers.{name}").PRESET
+        assert preset.uses <= set(samplers.OPTIONAL)
+        assert preset.for_barriers in {None, *SAMPLERS}
 
 
 MOST_PARAMETERS, MOST_LINES = 8, 60

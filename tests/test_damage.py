@@ -5,6 +5,7 @@ SGLB_ALL_DAMAGE=1 changes every byte of the first kept model and reads what has 
 """
 
 import os
+import signal
 import warnings
 
 import numpy as np
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 import damage
 import golden
 from sglb import ModelFormatError, SGLBClassifier, SGLBRegressor, archive
-from sglb.archive import container
+from sglb.archive import blobs, container
 
 SEEDS = damage.seeds()
 TINY = SEEDS["three_classes_2.sglb"]
@@ -279,6 +280,65 @@ def test_arrays_of_no_value_and_many_columns_are_rejected():
         change = {"table_statistics": np.zeros(shape)}
         assert rejected_field(written("numbers", None, lambda a, c=change: a.update(c)))
         assert rejected_field(written("categories", None, lambda a, c=change: a.update(c)))
+
+
+@pytest.mark.parametrize("pad", ["0, 1" + " " * 20_000, " " * 20_000 + "0, 1", "x" * 20_000])
+def test_a_long_string_for_a_schedule_is_rejected_at_once(pad):
+    schedule = {"sampler": "langevin", "arguments": LANGEVIN | {"learning_rate": f"linear({pad}"}}
+    signal.alarm(10)  # a hang ends the process
+    try:
+        assert rejected_field(written("numbers", setting("sampler", schedule))) == "sampler"
+        change = {"sampler": schedule}
+        data = written("numbers", lambda document: document["parameters"].update(change))
+        assert rejected_field(data) == "parameters"
+    finally:
+        signal.alarm(0)
+
+
+LANGEVIN = {
+    "learning_rate": 0.1, "temperature": 0.01, "shrink_rate": 0.01, "subsample": 1.0,
+    "structure_noise": 1.0,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("n_replicas", [1_000_000_000, 1 << 62, 1001, 1, 4.0, True, "4"])
+def test_a_ladder_of_no_number_of_chains_is_rejected_without_making_it(n_replicas):
+    def change(document):
+        document["sampler"]["arguments"]["n_replicas"] = n_replicas
+
+    data = written("tempering", change)
+    assert rejected_field(data) in ("sampler", "exchange")
+    alone = written("tempering", lambda document: (change(document), document.pop("exchange")))
+    assert rejected_field(alone) == "exchange"
+    assert damage.peak(alone) <= 4 * len(alone) + SLACK
+
+
+def test_a_model_of_exchanged_temperatures_without_exchanges_is_rejected():
+    assert rejected_field(written("tempering", lambda d: d.pop("exchange"))) == "exchange"
+
+
+@pytest.mark.parametrize("depth", [1, 400])
+def test_a_part_that_has_parts_is_rejected_before_they_are_read(depth):
+    """Each level has the one before it as its scale, down to a model."""
+    document, arrays = container.unpack("sglb", SEEDS[f"amounts_{golden.FORMAT}.sglb"])
+    law = {"law": "student", "parameters": {"df": 4.0, "factor": 1.0}, "unit": 1.0}
+    arrays.pop("part_posterior")
+    data = SEEDS[f"numbers_{golden.FORMAT}.sglb"]
+    for _ in range(depth + 1):
+        scale = {"scale": np.frombuffer(data, dtype=np.uint8)}
+        arrays["part_outcomes"] = blobs.pack(law, scale)
+        pieces = container.pack("sglb", document, arrays)
+        data = damage.signed(b"".join(map(bytes, pieces)))
+    assert rejected_field(data) == "outcomes.scale.outcomes"
+
+
+def test_long_chains_that_have_parts_are_rejected_before_they_are_read():
+    data = SEEDS[f"long_chains_{golden.FORMAT}.sglb"]
+
+    def nest(arrays):
+        arrays["chains"] = np.frombuffer(data, dtype=np.uint8)
+
+    assert rejected_field(written("long_chains", None, nest, part="draws")) == "draws.chains.draws"
 
 
 def bomb(text):

@@ -287,6 +287,13 @@ def test_a_time_limit_keeps_the_steps_of_a_tempered_checkpoint(scored, tmp_path)
         (lambda: Tempering(0.1, 0.0, 0.1, 0.5), "temperature must be above 0"),
         (lambda: Tempering(0.1, 1e-3, 0.1, 1.0), "shrink_rate must be below 0.01, because the hot"),
         (lambda: Tempering(0.1, 0.1, 0.1, 0.5, n_replicas=1), "n_replicas must be at least 2"),
+        (lambda: Tempering(0.1, 0.1, 0.1, 0.5, n_replicas=10**9), "n_replicas must be at most 1,0"),
+        (lambda: Tempering(0.1, 0.1, 0.1, 0.5, n_replicas=2.5), "n_replicas must be a whole numb"),
+        (lambda: Tempering(0.1, 0.1, 0.1, 0.5, swap_every=0.5), "swap_every must be a whole numb"),
+        (
+            lambda: SGLBRegressor(sampler=LADDER, n_chains=2).fit(X, Y),
+            "n_chains=2 is not allowed with sampler=Tempering",
+        ),
         (
             lambda: SGLBRegressor(sampler="tempering", n_chains=2).fit(X, Y),
             "n_chains=2 is not allowed with sampler='tempering'",

@@ -263,7 +263,10 @@ def other_chains(name):
         (lambda document, arrays: document["plan"].update(temperature=2.0), "draws.chains"),
         (lambda document, arrays: document.update(mirror=False), "draws"),
         (lambda document, arrays: arrays.update(chains=np.zeros(3)), "draws.chains"),
-        (lambda document, arrays: arrays.update(chains=arrays["chains"][:-1]), "sha256"),
+        (
+            lambda document, arrays: arrays.update(chains=arrays["chains"][:-1]),
+            "draws.chains.sha256",
+        ),
         (
             lambda document, arrays: arrays.update(chains=other_chains("numbers")),
             "draws.chains",

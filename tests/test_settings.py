@@ -313,9 +313,10 @@ def test_an_unwatched_chain_of_two_classes_takes_smaller_steps():
 
 
 def test_a_multimodal_loss_of_numbers_cools_down_from_the_depth_of_its_valleys():
-    size = Size(1000, 1000.0, depth=3.0)
+    size = Size(1000, 1000.0, curvature=2.0, depth=3.0)
     sampler = resolve(DEFAULTS, get_loss("welsch"), size).sampler
     assert sampler.temperature == Shape("geometric", 3.0, 1e-4 * 3.0, 800)
+    assert sampler.shrink_rate == Shape("geometric", 0.3 * 2.0, 1e-4 * (0.3 * 2.0), 800)
     fixed = resolve(DEFAULTS | {"temperature": 0.1}, get_loss("welsch"), size).sampler
     assert fixed.temperature == 0.1
     named = resolve(DEFAULTS | {"sampler": "annealed", "temperature": 0.1}, LOGISTIC, size).sampler

@@ -12,7 +12,7 @@ from typing import Any
 from sglb.elementary import exp, log, power
 from sglb.leaves import PART_ROWS, LeafMethod
 from sglb.losses import Loss
-from sglb.samplers import PLANNED
+from sglb.samplers import SAMPLERS
 from sglb.schedules import is_schedule
 
 # Between the .1 of the squared and the 1 of the absolute loss; huber, cauchy and welsch have less
@@ -159,7 +159,7 @@ def searches_length(parameters: Mapping[str, Any], loss: Loss, size: Size) -> bo
     stops_early = parameters["early_stopping_rounds"] is not None
     sampler = parameters["sampler"]
     has_law = not isinstance(sampler, str) or parameters["temperature"] not in ("auto", 0)
-    far_to_go = not loss.convex or (isinstance(sampler, str) and sampler in PLANNED)
+    far_to_go = not loss.convex or (isinstance(sampler, str) and SAMPLERS[sampler].is_planned)
     is_planned = any(is_schedule(parameters[name]) for name in SCHEDULED)
     values = size.n_rows * size.n_columns * loss.n_outputs
     most_rows = FEW_RANKED_ROWS if loss.by_group else FEW_ROWS
@@ -296,10 +296,27 @@ def auto_shrink_rate(size: Size, loss: Loss, leaf_method: str) -> float:
     Where gradient steps are divided by the curvature of a loss of numbers, the rate is multiplied
     with it: how far a step shrinks the model must not depend on the unit of y.
     """
-    unit = 1.0
-    if loss.task in ("regression", "ranking") and leaf_method == "gradient":
-        unit = typical_curvature(size, loss)
+    unit = _shrink_unit(size, loss, leaf_method)
     return unit * (1e-5 if loss.convex and not is_ranking(loss) else 1e-3)
+
+
+# Of the curvature at the start: what a chain shrinks by where it begins to cool down.
+HOT_SHRINK = 0.3
+
+
+def auto_hot_shrink_rate(size: Size, loss: Loss, leaf_method: str) -> float:
+    """A third of the curvature for losses with valleys, where a chain is hot: scores stay near the
+    start, between few valleys, until it cools down (docs/defaults.md).
+    """
+    if size.depth > 0.0:
+        # The curvature of a Newton step is 1.
+        return HOT_SHRINK * (typical_curvature(size, loss) if leaf_method == "gradient" else 1.0)
+    return auto_shrink_rate(size, loss, leaf_method)
+
+
+def _shrink_unit(size: Size, loss: Loss, leaf_method: str) -> float:
+    has_unit = loss.task in ("regression", "ranking") and leaf_method == "gradient"
+    return typical_curvature(size, loss) if has_unit else 1.0
 
 
 def structure_rows(

@@ -39,7 +39,8 @@ def _jump(first: float, last: float, way: float) -> float:
 
 SHAPES = {"linear": _linear, "geometric": _geometric, "cosine": _cosine, "jump": _jump}
 EXAMPLE = "'cosine(1, 0.1)', or 'cosine(1, 0.1, 300)' for 300 steps"
-_CALL = re.compile(r"\s*(\w+)\s*\(\s*([^()]*?)\s*\)\s*(?:every\s+(\d+)\s*)?")
+_CALL = re.compile(r"\s*(\w+)\s*\(([^()]*)\)\s*(?:every\s+(\d+)\s*)?")
+MOST_CHARACTERS = 200  # two doubles of 24 digits each and two lengths, with room for spaces
 
 
 class Schedule(ABC):
@@ -227,7 +228,8 @@ def read_schedule(value: Scheduled, name: str) -> float | Schedule:
         try:
             return parse_schedule(value)
         except ValueError as error:
-            raise ValueError(f"{name}={value!r}: {error}") from error
+            short = value if len(value) <= MOST_CHARACTERS else f"{value[:MOST_CHARACTERS]}..."
+            raise ValueError(f"{name}={short!r}: {error}") from error
     if callable(value):
         raise ValueError(f"{name} as a function needs a length: schedules.StepFunction(f, n_steps)")
     try:
@@ -260,7 +262,7 @@ def extremes_of(value: Scheduled) -> tuple[float, float]:
 
 def parse_schedule(text: str) -> Shape:
     """Return the schedule that a string describes, or raise ValueError."""
-    call = _CALL.fullmatch(text)
+    call = _CALL.fullmatch(text) if len(text) <= MOST_CHARACTERS else None
     if call is None:
         raise ValueError(f"not a schedule; write {EXAMPLE}")
     shape, arguments = call[1], call[2].split(",")

@@ -330,7 +330,9 @@ def _random_strength(parameters: Mapping[str, Any], loss: Loss, *, search_length
 
 def _is_noisy(parameters: Mapping[str, Any]) -> bool:
     """Whether chance may enter: without noise a weight is to do what repeating its row does."""
-    return bool(parameters["sampler"] == "langevin" and parameters["temperature"] == "auto")
+    sampler = parameters["sampler"]
+    takes_chance = isinstance(sampler, str) and SAMPLERS[sampler].takes_chance
+    return takes_chance and parameters["temperature"] == "auto"
 
 
 def n_threads(n_jobs: int | None) -> int:

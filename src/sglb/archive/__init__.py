@@ -43,6 +43,7 @@ from sglb.archive.validation import (
     check_bounds,
     check_chains,
     check_document,
+    check_exchange_is_stored,
     check_shapes,
     check_trees,
     check_version,
@@ -160,6 +161,15 @@ def loads(data: bytes | memoryview) -> Model:
     return model
 
 
+def _loads_part(data: memoryview) -> Model:
+    """Return the model that is a part of another file, and has none itself."""
+    document, arrays = _open(data)
+    for name in arrays:
+        if name.startswith(PREFIX):  # reading it would go as deep as a forger likes
+            raise ModelFormatError(name.removeprefix(PREFIX), "a part of a file has no parts")
+    return _unpack(document, arrays)[0]
+
+
 def loads_with_draws(data: bytes | memoryview) -> tuple[Model, AnyPosterior | None]:
     """Return the model of these bytes, with draws if they are those of a posterior."""
     document, arrays = _open(data)
@@ -167,6 +177,7 @@ def loads_with_draws(data: bytes | memoryview) -> tuple[Model, AnyPosterior | No
         raise ModelFormatError(
             "checkpoint", "this is a checkpoint, not a model: continue with fit(resume_from=...)"
         )
+    check_exchange_is_stored(document)
     return _unpack(document, arrays)
 
 
@@ -210,7 +221,7 @@ def _unpack(document: dict[str, Any], arrays: Arrays) -> tuple[Model, AnyPosteri
         exchange=exchange,
     )
     depths = trees.depths[: sum(map(len, traces))]
-    known = unpack_parts(parts, model, depths, loads, _is_file_of)
+    known = unpack_parts(parts, model, depths, _loads_part, _is_file_of)
     draws = known.pop("draws", None)
     return replace(model, **known), draws
 

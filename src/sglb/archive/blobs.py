@@ -1,6 +1,6 @@
 """A document and arrays <-> bytes, for parts of a model file."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from sglb.archive import container
 from sglb.archive.arguments import from_json
 from sglb.archive.container import Arrays
 from sglb.errors import ModelFormatError
+from sglb.model import Model
 
 Bytes = NDArray[np.uint8]
 
@@ -23,6 +24,14 @@ def unpack(name: str, data: Bytes) -> tuple[dict[str, Any], Arrays]:
     """Return the document and the arrays, views of the bytes, that a part is made of."""
     try:
         return container.unpack("part", data.data)
+    except ModelFormatError as error:
+        raise ModelFormatError(f"{name}.{error.field}", error.reason) from error
+
+
+def model_of(name: str, data: Bytes, loads: Callable[[memoryview], Model]) -> Model:
+    """Return the model that `loads` reads from an array of a part."""
+    try:
+        return loads(data.data)
     except ModelFormatError as error:
         raise ModelFormatError(f"{name}.{error.field}", error.reason) from error
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sglb.archive.arguments import from_json, to_json
-from sglb.archive.blobs import Bytes, pack, positive_numbers, require, unpack
+from sglb.archive.blobs import Bytes, model_of, pack, positive_numbers, require, unpack
 from sglb.archive.container import Arrays
 from sglb.model import Model, Record
 from sglb.posterior import (
@@ -132,12 +132,11 @@ def _long_chains(
     require(name, set(arrays) == {"chains", "watched"}, "its arrays are others")
     content, watched = arrays["chains"], arrays["watched"]
     require(f"{name}.chains", content.dtype == np.uint8 and content.ndim == 1, "it is not bytes")
-    chains = loads(content.data)
+    chains = model_of(f"{name}.chains", content, loads)
     traces, sampler = chains.traces, chains.recipe.settings.sampler
     n_features, n_outputs = model.recipe.bins.n_features, len(model.recipe.offset)
     fits = chains.recipe.bins.n_features == n_features and len(chains.recipe.offset) == n_outputs
-    is_plain = chains.outcomes is None and chains.posterior is None
-    require(f"{name}.chains", fits and is_plain, "they are not chains of this model")
+    require(f"{name}.chains", fits, "they are not chains of this model")
     is_langevin = isinstance(sampler, Langevin) and sampler.temperature == plan.temperature
     require(f"{name}.chains", is_langevin, "they have another sampler")
     assert isinstance(sampler, Langevin)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sglb.archive.arguments import to_json
-from sglb.archive.blobs import Bytes, pack, positive_numbers, require, unpack
+from sglb.archive.blobs import Bytes, model_of, pack, positive_numbers, require, unpack
 from sglb.archive.container import Arrays
 from sglb.archive.draws import pack_draws, unpack_draws
 from sglb.model import Model
@@ -84,8 +84,7 @@ def _unpack_outcomes(
     require("outcomes.scale", goes, f"it does not go with the law {law!r}")
     if not has_scale:
         return OutcomeModel(law, parameters, None, unit)
-    scale = loads(content.data)
+    scale = model_of("outcomes.scale", content, loads)
     fits = scale.recipe.bins.n_features == n_features and len(scale.recipe.offset) == 1
-    is_plain = scale.outcomes is None and scale.posterior is None
-    require("outcomes.scale", fits and is_plain, "it is not a chain of log scales of this model")
+    require("outcomes.scale", fits, "it is not a chain of log scales of this model")
     return OutcomeModel(law, parameters, scale, unit)

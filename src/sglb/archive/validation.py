@@ -16,6 +16,7 @@ from sglb.archive.container import Arrays
 from sglb.categories import Encoding, storage
 from sglb.errors import ModelFormatError
 from sglb.losses import Loss
+from sglb.samplers import CLASSES
 from sglb.trace import Trace
 
 FORMAT_VERSION = 2
@@ -50,6 +51,9 @@ KIND_OF_TASK = {
     "multiclass": "classifier",
     "ranking": "ranker",
 }
+
+# Names of samplers whose chains exchange temperatures.
+LADDERS = [name for name, sampler in CLASSES.items() if sampler.exchanges]
 
 
 def _is_number(value: Any) -> bool:
@@ -192,6 +196,14 @@ def check_chains(document: Mapping[str, Any], n_trees: int) -> list[int]:
     return lengths
 
 
+def check_exchange_is_stored(document: Mapping[str, Any]) -> None:
+    """Reject the file of a model whose sampler exchanges temperatures, but whose chains did not."""
+    sampler = document.get("sampler")
+    is_ladder = isinstance(sampler, dict) and sampler.get("sampler") in LADDERS
+    if is_ladder and "exchange" not in document:
+        raise ModelFormatError("exchange", "missing: the chains exchanged temperatures")
+
+
 def _check_exchange(document: Mapping[str, Any], n_trees: int) -> list[int]:
     """Check the field of chains that exchanged temperatures; return the length of each."""
     rates = document["exchange"]
@@ -204,7 +216,7 @@ def _check_exchange(document: Mapping[str, Any], n_trees: int) -> list[int]:
     match document["sampler"]:
         case {"lost": str(), **others} if not others:  # one of the user's own, or his learning rate
             pass
-        case {"sampler": "tempering", "arguments": {"n_replicas": int(n_replicas)}}:
+        case {"sampler": str(), "arguments": {"n_replicas": int(n_replicas)}}:
             if len(rates) != n_replicas - 1:
                 wrong = f"{n_replicas} chains do not have {len(rates)} pairs of neighbours"
                 raise ModelFormatError("exchange", wrong)

@@ -4,7 +4,7 @@ from sglb.cluster.comm import Comm, SerialComm
 from sglb.cluster.dealt import DealtRows, deal
 from sglb.cluster.processes import LocalProcesses, LostServerError
 from sglb.cluster.raw import Piece
-from sglb.cluster.server import Moved, Server
+from sglb.cluster.server import Moved, Server, is_of_a_step
 from sglb.cluster.table import ClusterTable
 from sglb.training_set import TrainingSet
 
@@ -29,4 +29,5 @@ __all__ = [
     "TrainingData",
     "deal",
     "in_memory",
+    "is_of_a_step",
 ]

@@ -116,7 +116,7 @@ def log_odds(model: "SGLBClassifier", X: Any) -> Floats:
     """
     link = model._core_link()
     if link is not None:
-        return model.decision_function(X) / (link.parameter if link.name == "sigmoid" else 1.0)
+        return model.decision_function(X) / link.unit
     if model.loss_ is None:
         return model.decision_function(X)
     logarithm = log(np.maximum(model.predict_proba(X), LEAST))

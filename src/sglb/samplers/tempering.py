@@ -10,13 +10,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
 
+import numpy as np
+
 from sglb.elementary import power
-from sglb.samplers.base import Move, Named, Rate, Rates, demand
+from sglb.samplers.base import Move, Named, Rates, demand
 from sglb.samplers.langevin import Langevin
-from sglb.schedules import Schedule, extremes_of
+from sglb.samplers.preset import Preset
+from sglb.schedules import Schedule, Scheduled, extremes_of, last_of
 
 # By name the hottest chain has at least this many times the temperature of the coldest.
 SPREAD = 100.0
+# Each is a chain on all rows. Ladders of the literature have up to some dozens of rungs.
+MOST_REPLICAS = 1000
 
 
 @dataclass(frozen=True)
@@ -27,8 +32,9 @@ class Tempering(Named):
     a schedule; temperatures are those of the ladder.
     """
 
+    exchanges = True
     scheduled = ("learning_rate",)
-    learning_rate: Rate
+    learning_rate: Scheduled
     temperature: float
     shrink_rate: float
     hot_temperature: float
@@ -57,7 +63,13 @@ class Tempering(Named):
             " times as fast as the coldest"
         )
         demand("shrink_rate", self.shrink_rate, self.shrink_rate < most, wanted)
+        for name in ("n_replicas", "swap_every"):
+            value = getattr(self, name)
+            is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+            demand(name, value, is_whole, "a whole number")
         demand("n_replicas", self.n_replicas, self.n_replicas >= 2, "at least 2")
+        few = self.n_replicas <= MOST_REPLICAS
+        demand("n_replicas", self.n_replicas, few, f"at most {MOST_REPLICAS:,}")
         demand("swap_every", self.swap_every, self.swap_every >= 1, "at least 1")
 
     @classmethod
@@ -65,32 +77,35 @@ class Tempering(Named):
         """Return a ladder up to a temperature that carries a row over the barriers of the loss."""
         temperature, hot = rates.temperature, rates.hot_temperature
         if not isinstance(temperature, Schedule):  # of which __post_init__ says what is wrong
-            hot = max(hot, SPREAD * temperature)
+            hot = max(last_of(hot), SPREAD * temperature)
         return cls(
             rates.learning_rate,
-            temperature,
-            rates.shrink_rate,
-            hot,
+            temperature,  # type: ignore[arg-type]  # schedules are rejected
+            rates.shrink_rate,  # type: ignore[arg-type]
+            hot,  # type: ignore[arg-type]
             subsample=rates.subsample,
             structure_noise=rates.structure_noise,
         )
 
     def ladder(self) -> list[Langevin]:
         """Return the sampler of each rung, the coldest first."""
+        return [self._sampler(rung) for rung in range(self.n_replicas)]
+
+    def _sampler(self, rung: int) -> Langevin:
         ratio = self.hot_temperature / self.temperature
-        factors = [power(ratio, r / (self.n_replicas - 1)) for r in range(self.n_replicas)]
-        return [
-            Langevin(
-                self.learning_rate,
-                self.temperature * factor,
-                self.shrink_rate * factor,
-                self.subsample,
-                self.structure_noise,
-            )
-            for factor in factors
-        ]
+        factor = power(ratio, rung / (self.n_replicas - 1))
+        return Langevin(
+            self.learning_rate,
+            self.temperature * factor,
+            self.shrink_rate * factor,
+            self.subsample,
+            self.structure_noise,
+        )
 
     @cached_property
     def _move(self) -> Move:
         """Move as the chain on the coldest rung does."""
-        return self.ladder()[0].move(0)
+        return self._sampler(0).move(0)
+
+
+PRESET = Preset(Tempering.of, stored=Tempering, is_planned=True)

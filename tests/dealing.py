@@ -16,5 +16,5 @@ def deal(data, cuts):
         inside = np.zeros(n_rows, dtype=np.bool_)
         inside[first:last] = True
         pieces[number] = Piece(data.take(np.tile(inside, data.n_copies)), first)
-    check_whole_queries([piece.data.target for piece in pieces.values()])
+    check_whole_queries([piece.data.target.groups for piece in pieces.values()], "piece")
     return pieces

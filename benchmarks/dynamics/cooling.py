@@ -26,7 +26,7 @@ import numpy as np
 from benchmarks import machine
 from benchmarks.dynamics import descent
 from benchmarks.dynamics.problems import PROBLEMS
-from benchmarks.dynamics.report import table
+from benchmarks.dynamics.valleys import table
 from benchmarks.uncertainty.results import Job, Results
 from sglb import SGLBClassifier, SGLBRegressor, losses
 from sglb.datasets import load_table
@@ -34,6 +34,7 @@ from sglb.defaults import typical_curvature
 from sglb.losses import UserLoss
 from sglb.prepare.rows import size_of
 from sglb.samplers import Langevin
+from sglb.samplers.annealed import COOLING_SHARE
 from sglb.schedules import Shape
 from sglb.target import Target
 
@@ -51,7 +52,7 @@ class Cooling:
     def rates(self, n_steps, d, n, c):
         """Temperature and shrink rate, schedules where they fall."""
         hot, strong = self.t * d * (n if self.by_rows else 1.0), self.g * c
-        n_cooling = max(1, round(descent.COOLING_SHARE * n_steps))
+        n_cooling = max(1, round(COOLING_SHARE * n_steps))
         return (
             Shape("geometric", hot, 1e-4 * hot, n_cooling) if self.temperature_falls else hot,
             Shape("geometric", strong, 1e-4 * strong, n_cooling) if self.shrink_falls else strong,

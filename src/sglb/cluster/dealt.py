@@ -13,6 +13,7 @@ from sglb.cluster.parts import by_piece
 from sglb.cluster.rows import RemoteRows
 from sglb.cluster.server import Moved
 from sglb.code_layout import CodeLayout
+from sglb.errors import DividedQuery
 from sglb.losses import Loss
 from sglb.target import Target
 from sglb.totals import Totals
@@ -89,10 +90,11 @@ def check_divisible(loss: Loss) -> None:
         )
 
 
-def check_whole_queries(parts: Sequence[Target]) -> None:
-    """Reject pieces that divide a query, whose rows need to know one another."""
-    queries = np.concatenate([np.unique(part.groups) for part in parts])
-    numbers, counts = np.unique(queries, return_counts=True)
+def check_whole_queries(groups: Sequence[NDArray[np.int64]], name: str) -> None:
+    """Reject pieces, which users call by a name, that divide a query."""
+    of_pieces = [np.unique(part) for part in groups]
+    queries, counts = np.unique(np.concatenate(of_pieces), return_counts=True)
     if (counts > 1).any():
-        divided = numbers[np.argmax(counts > 1)]
-        raise ValueError(f"query {divided} lies in several pieces; deal whole queries to a piece")
+        divided = int(queries[np.argmax(counts > 1)])
+        holders = [number for number, part in enumerate(of_pieces) if divided in part]
+        raise DividedQuery(divided, holders, name)

@@ -50,8 +50,11 @@ class Size:
 
     @property
     def is_flat(self) -> bool:
-        """Whether gradients stay what they are as residuals shrink."""
-        return self.flatness > FLAT
+        """Whether gradients stay what they are as residuals shrink.
+
+        Those of a loss with valleys may even grow, where it gives up on most rows at the start.
+        """
+        return self.flatness > FLAT and self.depth == 0.0
 
     @property
     def n_independent(self) -> int:

@@ -206,6 +206,13 @@ def test_a_folder_of_parquet_with_columns_by_name(client, tmp_path):
         part.to_parquet(tmp_path / f"{k}.parquet")
     result = on_cluster(SGLBRegressor, tmp_path, "y", fit={"sample_weight": "weight"})
     assert model_bytes(result) == model_bytes(fitted(SGLBRegressor, frame, y, weight))
+    predicted = result.predict(tmp_path)  # y and weight are columns there, too
+    assert isinstance(predicted, da.Array)
+    assert np.array_equal(predicted.compute(), result.predict(frame))
+    lean = tmp_path / "lean.parquet"
+    frame.drop(columns="many").to_parquet(lean)
+    with pytest.raises(ValueError, match=r"has no columns \['many'\], which the model was"):
+        result.predict(lean)
     with pytest.raises(ValueError, match=r"y must be the name of a column .* got 'z'.*'weight'"):
         on_cluster(SGLBRegressor, tmp_path, "z")
 
@@ -321,7 +328,7 @@ def test_bad_input_is_rejected_with_its_name(client):
 
 def test_a_query_in_two_partitions_is_rejected(client):
     _, frame, relevance, options = rankings()
-    with pytest.raises(ValueError, match=r"query \d+ lies in several pieces; deal whole queries"):
+    with pytest.raises(ValueError, match=r"query \d+ has rows in partitions \d and \d of"):
         on_cluster(SGLBRanker, in_partitions(frame, (10, 333)), relevance, **options)
 
 

@@ -81,6 +81,23 @@ class ChangedTable(ValueError):  # noqa: N818
     """A table whose files have changed while they were read."""
 
 
+class DividedQuery(ValueError):  # noqa: N818
+    """Rows of a query in several pieces, which need to know one another."""
+
+    def __init__(self, query: object, pieces: list[int], name: str) -> None:
+        super().__init__(query, pieces, name)
+        self.query = query
+        self.pieces = pieces
+        self.name = name
+
+    def __str__(self) -> str:
+        numbers = " and ".join(map(str, self.pieces))
+        return (
+            f"query {self.query!r} has rows in {self.name}s {numbers} of X; all rows of a query"
+            f" must lie in one {self.name}"
+        )
+
+
 # What went wrong is the name; a suffix "Error" would add nothing.
 class NonFiniteGradient(ValueError):  # noqa: N818
     """A gradient that is not finite at `row`, `output` and, once the loop knows it, `step`."""

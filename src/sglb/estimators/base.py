@@ -219,7 +219,7 @@ class ChainEstimator(RowReader):
             spread. "auto" is .3 / curvature of the loss for numbers, at most .3 for logarithms, so
             that 90 % intervals of the mean held known functions in about 90 % of the rows. For
             classes it is the largest of 3, 1.7, 1, ... .01 at which the mean of the draws should
-            cost at most .1 % of the log loss on new rows, even if the model's log odds are 10 % too
+            cost at most 0.1 % of the log loss on new rows, even with the model's log odds 10 % too
             small. Intervals that hold the true probabilities need more, .3 to 1.
         temperature : 1 for a loss that is minus a log likelihood; for the squared loss the variance
             of the noise. "auto" is 1 for classes, and in regression what fit with uncertainty=True

@@ -23,7 +23,7 @@ from sglb.training_set import TrainingSet
 Floats = NDArray[np.float64]
 
 # Rows that combinations are chosen on. Of a combination that says nothing the gain there has a
-# standard deviation below .07 %, however many levels it has; the least gain asked for is .4 %.
+# standard deviation below 0.07 %, however many levels it has; the least gain asked for is 0.4 %.
 CHOICE_ROWS = 100_000
 
 # The pilot chain: far enough to use up what single columns say.

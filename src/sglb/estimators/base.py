@@ -224,7 +224,7 @@ class ChainEstimator(RowReader):
         temperature : 1 for a loss that is minus a log likelihood; for the squared loss the variance
             of the noise. "auto" is 1 for classes, and in regression what fit with uncertainty=True
             has learned. Else it is learned here, by chains without a fold of X, y: five up to 2,000
-            rows, one above 8,000, each of which takes a bit less than fit did.
+            rows, one from 8,000 on, each of which takes about as long as fit did.
         n_steps : steps of the chain of each draw; "auto" is 150 to 2,400, as many as it takes that
             the variance of the draws no longer changes. Of a chain of kind "paper"
             "auto" is what it takes that draws are nearly independent, about 4 n_draws * curvature

@@ -121,8 +121,8 @@ def core_queries(target: Target) -> _core.Queries:
     return _core.Queries(order, target.queries.starts, target.numbers)
 
 
-def _check_name(loss: MetricLoss, parameter: str, value: str, known: tuple[str, ...]) -> None:
-    if value not in known:
+def _check_name(loss: MetricLoss, parameter: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
         raise ValueError(
-            f"{parameter} of loss '{loss.name}' must be one of {', '.join(known)}, got {value!r}"
+            f"{parameter} of loss '{loss.name}' must be one of {', '.join(choices)}, got {value!r}"
         )

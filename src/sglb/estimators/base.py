@@ -69,8 +69,8 @@ class ChainEstimator(RowReader):
     @classmethod
     def _get_param_names(cls) -> list[str]:
         """Return the parameters, sorted; scikit-learn reads the signature anew at each call."""
-        known = known_names(cls)
-        return list(super()._get_param_names() if known is None else sorted(known))
+        names = known_names(cls)
+        return list(super()._get_param_names() if names is None else sorted(names))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -273,26 +273,26 @@ class ChainEstimator(RowReader):
         if model is None:
             return state
         # Fitted attributes follow from the model, and the model travels as a model file does.
-        kept = {name: value for name, value in state.items() if not name.endswith("_")}
+        attributes = {name: value for name, value in state.items() if not name.endswith("_")}
         # A pickle, unlike a file, brings everything back: objects among the parameters too.
         recipe = model.recipe
         lost = {name: value for name, value in recipe.parameters.items() if is_lost(value)}
         sampler = recipe.settings.sampler
-        kept |= {"_sampler": sampler} if is_lost(sampler) else {}
-        return kept | {"_bytes": archive.dumps(model), "_lost": lost}
+        attributes |= {"_sampler": sampler} if is_lost(sampler) else {}
+        return attributes | {"_bytes": archive.dumps(model), "_lost": lost}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
-        kept = dict(state)
-        data, lost = kept.pop("_bytes", None), kept.pop("_lost", {})
-        sampler = kept.pop("_sampler", None)
-        super().__setstate__(kept)
+        attributes = dict(state)
+        data, lost = attributes.pop("_bytes", None), attributes.pop("_lost", {})
+        sampler = attributes.pop("_sampler", None)
+        super().__setstate__(attributes)
         if data is None:
             return
         model = archive.loads(data)
         recipe = replace(model.recipe, parameters=model.recipe.parameters | lost)
         if sampler is not None:
             recipe = replace(recipe, settings=replace(recipe.settings, sampler=sampler))
-        if recipe.loss is None and kept.get("loss") is not None:
+        if recipe.loss is None and attributes.get("loss") is not None:
             recipe = replace(recipe, loss=self._choose_loss(recipe.classes))
         model = replace(model, recipe=recipe)
         self._adopt(model)

@@ -60,12 +60,12 @@ class EncodedRows(NamedTuple):
 
 def is_same(encoded: EncodedRows, recipe: Recipe) -> bool:
     """Whether rows have led to the bins and the encoding of a recipe."""
-    bins, known = encoded.bins, recipe.bins
+    bins, recipe_bins = encoded.bins, recipe.bins
     document, arrays = storage.pack(encoded.encoding)
     known_document, known_arrays = storage.pack(recipe.encoding)
     return (
-        np.array_equal(bins.thresholds, known.thresholds)
-        and np.array_equal(bins.n_thresholds, known.n_thresholds)
+        np.array_equal(bins.thresholds, recipe_bins.thresholds)
+        and np.array_equal(bins.n_thresholds, recipe_bins.n_thresholds)
         and document == known_document
         and all(np.array_equal(array, known_arrays[name]) for name, array in arrays.items())
     )

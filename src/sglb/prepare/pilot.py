@@ -95,5 +95,5 @@ def _pilot_problem(target: Target, targets: Floats) -> tuple[Target, Loss]:
         return target, get_loss("logistic")
     n_kept = len(targets)
     values = np.where(targets.any(axis=0), targets.argmax(axis=0), n_kept).astype(np.float64)
-    rest = n_kept < target.n_classes
-    return replace(target, values=values), get_loss("softmax", n_classes=n_kept + rest)
+    has_others = n_kept < target.n_classes
+    return replace(target, values=values), get_loss("softmax", n_classes=n_kept + has_others)

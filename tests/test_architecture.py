@@ -376,6 +376,50 @@ def test_functions_are_short_and_have_few_parameters():
     assert many == USERS_OPTIONS
 
 
+MOST_LINES_OF_A_FILE = {".py": 400, ".h": 300, ".cpp": 300}
+
+
+def test_files_are_short():
+    for folder in ("src/sglb", "src/core", "src/bindings"):
+        for path in (REPOSITORY / folder).rglob("*.*"):
+            most = MOST_LINES_OF_A_FILE.get(path.suffix)
+            if most is not None:
+                n_lines = len(path.read_text().splitlines())
+                assert n_lines <= most, f"{path.name} has {n_lines} lines"
+
+
+# Definitions begin without an indentation, or with that of a class, and end with a brace below.
+DEFINITION = re.compile(
+    r"^( {4})?(?!namespace|class|struct|enum|union|extern)[\w:<>*&~, ]*\b(?P<name>\w+)\([^;{}]*\)"
+    r"(?: const| noexcept)*(?:\s*:[^;{}]*)?\s*\{\n.*?^(?(1) {4})\}$",
+    re.M | re.S,
+)
+KEYWORDS = {"for", "if", "switch", "while"}
+
+
+def definitions():
+    """Name and lines of every function of the core and its bindings."""
+    for path in sorted((REPOSITORY / "src").glob("*/*.*")):
+        if path.suffix in {".h", ".cpp"}:
+            for match in DEFINITION.finditer(path.read_text()):
+                if match["name"] not in KEYWORDS:
+                    yield f"{path.parent.name}/{path.name} {match['name']}", match[0].splitlines()
+
+
+def test_functions_of_the_core_are_short():
+    functions_of_the_core = list(definitions())
+    assert len(functions_of_the_core) > 500
+    for name, lines in functions_of_the_core:
+        assert len(lines) <= MOST_LINES, f"{name} has {len(lines)} lines"
+
+
+def test_kernels_have_few_parameters():
+    for node in ast.walk(ast.parse((PACKAGE / "_core.pyi").read_text())):
+        if isinstance(node, ast.FunctionDef):
+            names = {a.arg for a in (*node.args.args, *node.args.kwonlyargs)} - {"self", "cls"}
+            assert len(names) <= MOST_PARAMETERS, node.name
+
+
 # A loss and the distribution that it is minus the log likelihood of; estimators, and those on a
 # cluster.
 SAME_NAME = {"Gamma", "Poisson", "Tweedie"} | {"SGLBClassifier", "SGLBRanker", "SGLBRegressor"}

@@ -8,12 +8,13 @@ import signal
 import numpy as np
 import pytest
 
+from dealing import deal
 from own_losses import Squared
 from problems import dealt, hands
 from sglb import leaves, slopes
 from sglb.boosting import boost
 from sglb.chain import Chain
-from sglb.cluster import LocalProcesses, LostServerError, Moved, SerialComm, Server, deal
+from sglb.cluster import LocalProcesses, LostServerError, Moved, SerialComm, Server
 from sglb.cluster.dealt import check_divisible
 from sglb.cluster.parts import total
 from sglb.errors import NonFiniteGradient

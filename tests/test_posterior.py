@@ -361,7 +361,7 @@ def put_array(**values):
         ("outcomes", put(unit="a"), "outcomes.unit"),
         ("outcomes", put(parameters={"factor": 0.0, "df": 3.0}), "outcomes.factor"),
         ("outcomes", put(more=1), "outcomes"),
-        ("outcomes", put_array(scale=np.zeros(3, np.uint8)), "size"),
+        ("outcomes", put_array(scale=np.zeros(3, np.uint8)), "outcomes.scale.size"),
         ("outcomes", put_array(scale=np.zeros(0, np.uint8)), "outcomes.scale"),
         ("posterior", put(mirror=False), "posterior"),
         ("posterior", put_plan(kind="long"), "posterior.kind"),

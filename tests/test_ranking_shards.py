@@ -7,13 +7,13 @@ and whole queries are sampled by the number of their first row.
 import numpy as np
 import pytest
 
+from dealing import deal
 from nine_queries import GROUPS, RAW, TARGET, N, Y
 from problems import boosted, served
 from sglb import _core
 from sglb.bins import Bins
 from sglb.boosting import boost
 from sglb.chain import Chain
-from sglb.cluster import deal
 from sglb.leaves import LeafRule
 from sglb.losses import LOSSES, OwnMetric, StochasticRank, get_loss
 from sglb.row_numbers import RowNumbers

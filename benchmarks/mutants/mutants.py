@@ -278,8 +278,8 @@ POSTERIOR = [
         "test_frozen.py test_law_frozen.py test_posterior.py",
         ("np.sqrt(variance / self.cover)", "(variance / self.cover)"),
         (
-            "np.sqrt(variance / self.cover)",
-            "np.sqrt(variance / self.cover.mean() + 0 * self.cover)",
+            "cover[self.of(k)] = _cover(partitions, k, weights)",
+            "cover[self.of(k)] = _cover(partitions, k, weights).mean()",
         ),
         ("np.where(cover > 0.0, cover, unit)", "np.where(cover > 0.0, cover, np.inf)"),
         (

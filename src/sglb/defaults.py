@@ -125,7 +125,7 @@ def auto_max_bins(loss: Loss) -> int:
 def auto_l2(size: Size, loss: Loss, leaf_method: str) -> float:
     """0 as in the paper; 3 for Newton leaves, whose Hessian sum may be close to zero.
 
-    On 13 binary tables 1 and 10 changed the test log loss by -.1 % and +.16 %. A leaf of a small
+    On 13 binary tables 1 and 10 changed the test log loss by -0.1 % and +0.16 %. A leaf of a small
     regression holds few rows, and 1 is enough (docs/defaults.md). Of numbers and rankings the
     unit is the curvature of a row at the start: 1 for the squared loss, the mean for counts,
     whatever it is for a user's loss.
@@ -200,7 +200,7 @@ def auto_leaf_steps(size: Size, loss: Loss, leaf_method: str) -> int:
 # it has long tails, of these.
 FLAT_TRAVEL = 7.0
 # The same for several quantiles in one model: outer ones have the longest way. Half of it cost 1 to
-# 35 % of the pinball loss on five tables, twice as much -.5 to 3 % (docs/defaults.md).
+# 35 % of the pinball loss on five tables, twice as much -0.5 to 3 % (docs/defaults.md).
 FLAT_TRAVEL_TOGETHER = 21.0
 
 
@@ -210,7 +210,7 @@ def auto_learning_rate(
     """exp(.246 ln N - 5.127) (n_steps / 1000)^-.451, between .005 and .5, for Newton leaves.
 
     Found for the logistic loss on 13 tables of 6,000 to 50,000 rows, where half and twice the rate
-    changed the test log loss by -.08 % and +.35 %. A chain of two classes that is not `watched`
+    changed the test log loss by -0.08 % and +0.35 %. A chain of two classes that is not `watched`
     would go on beyond its best step: it takes exp(.408 ln N - 7.299) (n_steps / 1000)^-.928 if that
     is less. Numbers and more than two classes take twice the rate, with which they come to their
     optimum within the steps (docs/defaults.md). To go as far, a gradient step is divided by the
@@ -267,8 +267,8 @@ def auto_temperature(size: Size, loss: Loss) -> float:
     numbers.
 
     1e-3 is the paper's beta = 1000 N for the smoothed 0-1 loss, whose valleys are .5 deep; it is
-    multiplied by depth / .5 for others. For the logistic loss noise only costs: 1e-5 .06 % of the
-    test log loss, 1e-4 .4 %, 1e-3 2.5 %. A temperature has the unit of the loss, so in regression
+    multiplied by depth / .5 for others. For the logistic loss noise only costs: 1e-5 0.06 % of the
+    test log loss, 1e-4 0.4 %, 1e-3 2.5 %. A temperature has the unit of the loss, so in regression
     it is multiplied by squared gradient / curvature: y in metres and in millimetres give the same
     model. What trees leave unexplained of y may be a thousandth of that, and the noise is to be
     small beside it (docs/defaults.md).
@@ -357,8 +357,8 @@ def structure_outputs(n_outputs: int, sample: str | float = "auto") -> int:
     """Outputs that a structure is searched on: the root of their number, at least 3; all of them
     where the rows are stated.
 
-    3 of 7 classes (covertype) gave a test loss .7 % lower than all 7 in half the time, 4 of 10
-    (poker_100k) 24 % lower (docs/defaults.md); of 10 classes that are all alike, 3 cost .3 %.
+    3 of 7 classes (covertype) gave a test loss 0.7 % lower than all 7 in half the time, 4 of 10
+    (poker_100k) 24 % lower (docs/defaults.md); of 10 classes that are all alike, 3 cost 0.3 %.
     """
     if sample != "auto":
         return n_outputs

@@ -9,7 +9,7 @@ from sglb import defaults
 from sglb.defaults import Size
 from sglb.leaves import LeafMethod
 from sglb.losses import Loss
-from sglb.samplers import OPTIONAL, SAMPLERS, Move, Named, Preset, Rates, Sampler
+from sglb.samplers import OPTIONAL, SAMPLERS, Move, Preset, Rates, Sampler, StorableSampler
 from sglb.schedules import Schedule, read_schedule
 from sglb.transition import determinant_of_two, spectral_radius
 
@@ -32,7 +32,7 @@ def make_sampler(
         _check_exchange(spec, loss, int(parameters["n_chains"]))
     if not isinstance(preset, Preset):
         _reject_idle(parameters, ("learning_rate", *OPTIONAL), f"sampler={spec!r} has its own")
-        return _with_length(preset, parameters) if isinstance(preset, Named) else preset
+        return _with_length(preset, parameters) if isinstance(preset, StorableSampler) else preset
     for name in OPTIONAL:
         if name not in preset.uses:
             user = next(other for other, its in SAMPLERS.items() if name in its.uses)
@@ -64,7 +64,7 @@ def _has_energy(loss: Loss) -> bool:
     return loss.stationary and not loss.estimated
 
 
-def _with_length(sampler: Named, parameters: Mapping[str, Any]) -> Named:
+def _with_length(sampler: StorableSampler, parameters: Mapping[str, Any]) -> StorableSampler:
     """Return a sampler whose schedules have a length, that of the chain if none is stated."""
     reject_unknown_end(sampler.schedules, parameters["early_stopping_rounds"])
     return sampler.for_length(int(parameters["n_estimators"]))
@@ -160,12 +160,12 @@ def check_stability(move: Move, loss: Loss, leaf_method: str) -> None:
     pull = np.zeros_like(C)
     pull[:, 0] = rate * curvature * b
     if curvature > 0.0 and spectral_radius(C - pull) >= 1.0:
-        most = 2.0  # of a state of more parts that with two, of which more could be said
+        bound = 2.0  # of a state of more parts that with two, of which more could be said
         if move.transition.size == 2:  # the determinant of C is what friction leaves: 1 - a
-            most = 2.0 * (1.0 + float(determinant_of_two(C)))
+            bound = 2.0 * (1.0 + float(determinant_of_two(C)))
         raise ValueError(
             f"learning_rate={rate:g} makes the chain diverge: learning_rate * (curvature + "
-            f"shrink_rate) = {rate * (curvature + shrink_rate):g} must be below {most:g} "
+            f"shrink_rate) = {rate * (curvature + shrink_rate):g} must be below {bound:g} "
             f"(curvature {curvature:g} for loss {loss.name!r}, leaf_method {leaf_method!r}); use a "
             "smaller learning_rate"
         )

@@ -1,8 +1,7 @@
 """A table that is dealt to servers, in pieces: what is known of it where the chain is."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,6 @@ from numpy.typing import NDArray
 from sglb.bundles import Bundles
 from sglb.cluster.comm import Comm
 from sglb.cluster.parts import by_piece
-from sglb.cluster.raw import Piece
 from sglb.cluster.rows import RemoteRows
 from sglb.cluster.server import Moved
 from sglb.code_layout import CodeLayout
@@ -90,18 +88,6 @@ def check_divisible(loss: Loss) -> None:
             f"the rows of loss {loss.name!r} depend on all others, which are in other places; train"
             " on one machine"
         )
-
-
-def deal(data: TrainingSet, cuts: Sequence[int]) -> Mapping[int, Piece]:
-    """Cut rows of a copy before each of some numbers, the first of them 0; return the pieces."""
-    n_rows = data.n_rows // data.n_copies
-    pieces = {}
-    for number, (first, last) in enumerate(pairwise([*cuts, n_rows])):
-        inside = np.zeros(n_rows, dtype=np.bool_)
-        inside[first:last] = True
-        pieces[number] = Piece(data.take(np.tile(inside, data.n_copies)), first)
-    check_whole_queries([piece.data.target.groups for piece in pieces.values()], "piece")
-    return pieces
 
 
 def check_whole_queries(groups: Sequence[NDArray[np.int64]], name: str) -> None:

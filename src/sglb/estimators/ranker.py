@@ -138,8 +138,8 @@ class SGLBRanker(ChainEstimator):
     def _choose_loss(self, classes: Array) -> Loss:
         loss = get_loss(self.loss, n_classes=2)
         if not isinstance(loss, RankingLoss):
-            known = ", ".join(name for name, kind in LOSSES.items() if kind.task == "ranking")
-            raise ValueError(f"loss={loss.name!r} is not a ranking loss; known: {known}")
+            names = ", ".join(name for name, kind in LOSSES.items() if kind.task == "ranking")
+            raise ValueError(f"loss={loss.name!r} is not a ranking loss; known: {names}")
         return loss
 
     def _predict_from(self, raw: Floats) -> Floats:
@@ -183,8 +183,8 @@ class SGLBRanker(ChainEstimator):
         weight = read_weight(stated.weight, raw)
         target = self._read_target(y, weight).in_groups(stated.groups)
         # A model file does not hold a loss of the user's own.
-        known = self._model.recipe.loss or get_loss("query_squared")
-        known.check_target(target)
+        loss = self._model.recipe.loss or get_loss("query_squared")
+        loss.check_target(target)
         return mean_over_queries("ndcg", target, raw)
 
     predict_interval = predict_quantiles = predict_distribution = Absent(

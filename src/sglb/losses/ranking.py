@@ -119,8 +119,8 @@ def once(target: Target, loss: RankingLoss, compute: Callable[[], Floats]) -> Fl
 
     A fit asks for them when it adapts the loss, when it resolves "auto" and at each chain's steps.
     """
-    for known, values in target.computed:
-        if known == loss:
+    for key, values in target.computed:
+        if key == loss:
             return values
     values = compute()
     values.flags.writeable = False

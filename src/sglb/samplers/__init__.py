@@ -1,7 +1,7 @@
 """The ways a chain may move: one file a sampler, and a line here for its name."""
 
 from sglb.samplers import annealed, cyclical, hamiltonian, langevin, plain, stochastic, tempering
-from sglb.samplers.base import Move, Named, Rates, Sampler
+from sglb.samplers.base import Move, Rates, Sampler, StorableSampler
 from sglb.samplers.hamiltonian import Hamiltonian
 from sglb.samplers.langevin import Langevin
 from sglb.samplers.plain import Plain
@@ -28,11 +28,11 @@ __all__ = [
     "Hamiltonian",
     "Langevin",
     "Move",
-    "Named",
     "Plain",
     "Preset",
     "Rates",
     "Sampler",
     "Stochastic",
+    "StorableSampler",
     "Tempering",
 ]

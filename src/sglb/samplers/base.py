@@ -86,7 +86,7 @@ class Rates:
     n_steps: int
 
 
-class Named(Moving, ABC):
+class StorableSampler(Moving, ABC):
     """A sampler that model files can hold: a dataclass of numbers, some of which may be schedules.
 
     `scheduled` names its fields that may be; a string is read as one. A sampler that `exchanges` is

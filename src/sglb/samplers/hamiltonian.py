@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 
-from sglb.samplers.base import Move, Named, demand
+from sglb.samplers.base import Move, StorableSampler, demand
 from sglb.samplers.langevin import Langevin
 from sglb.samplers.preset import OF_NOISE, Preset
 from sglb.schedules import Scheduled, last_of
@@ -20,7 +20,7 @@ from sglb.transition import Transition
 
 
 @dataclass(frozen=True)
-class Hamiltonian(Named):
+class Hamiltonian(StorableSampler):
     """Langevin boosting with momentum.
 
     `friction` is the share of the velocity that each step loses, in (0, 1]. A chain moves about

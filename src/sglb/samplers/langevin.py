@@ -10,14 +10,14 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 
-from sglb.samplers.base import Move, Named, demand
+from sglb.samplers.base import Move, StorableSampler, demand
 from sglb.samplers.preset import Preset
 from sglb.schedules import Scheduled, last_of
 from sglb.transition import Transition
 
 
 @dataclass(frozen=True)
-class Langevin(Named):
+class Langevin(StorableSampler):
     """Langevin diffusion in the space of boosted ensembles (SGLB).
 
     Each of the three rates may be a schedule, such as "geometric(1, 1e-4)". `structure_noise`

@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from sglb.samplers.base import Move, Named
+from sglb.samplers.base import Move, StorableSampler
 from sglb.samplers.preset import Preset
 from sglb.schedules import Scheduled, last_of
 
 
 @dataclass(frozen=True)
-class Plain(Named):
+class Plain(StorableSampler):
     """Deterministic gradient boosting (GB)."""
 
     learning_rate: Scheduled

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sglb.samplers.base import Named, Rates
+from sglb.samplers.base import Rates, StorableSampler
 
 # Parameters of estimators for which some samplers have no use; all of them have a learning rate.
 OPTIONAL = ("temperature", "shrink_rate", "structure_noise", "friction", "subsample")
@@ -23,15 +23,15 @@ class Preset:
     the loss at the start.
     """
 
-    make: Callable[[Rates], Named]
+    make: Callable[[Rates], StorableSampler]
     uses: frozenset[str] = OF_NOISE
-    stored: type[Named] | None = None
+    stored: type[StorableSampler] | None = None
     is_planned: bool = False
     for_barriers: str | None = None
     takes_chance: bool = False
     scales_structures: bool = True
 
-    def __call__(self, rates: Rates) -> Named:
+    def __call__(self, rates: Rates) -> StorableSampler:
         """Return the sampler of rates."""
         return self.make(rates)
 

@@ -7,13 +7,13 @@ unbiased: E[g_i 1{kept} / rate] = g_i.
 from dataclasses import dataclass
 from functools import cached_property
 
-from sglb.samplers.base import Move, Named
+from sglb.samplers.base import Move, StorableSampler
 from sglb.samplers.preset import Preset
 from sglb.schedules import Scheduled, last_of
 
 
 @dataclass(frozen=True)
-class Stochastic(Named):
+class Stochastic(StorableSampler):
     """Gradient boosting on Bernoulli samples of the rows (SGB)."""
 
     learning_rate: Scheduled

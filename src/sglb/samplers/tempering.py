@@ -13,7 +13,7 @@ from typing import Self
 import numpy as np
 
 from sglb.elementary import power
-from sglb.samplers.base import Move, Named, Rates, demand
+from sglb.samplers.base import Move, Rates, StorableSampler, demand
 from sglb.samplers.langevin import Langevin
 from sglb.samplers.preset import Preset
 from sglb.schedules import Schedule, Scheduled, extremes_of, last_of
@@ -25,7 +25,7 @@ MOST_REPLICAS = 1000
 
 
 @dataclass(frozen=True)
-class Tempering(Named):
+class Tempering(StorableSampler):
     """Langevin boosting at `temperature`, with `n_replicas` chains up to `hot_temperature` in all.
 
     Neighbours try to exchange their temperatures every `swap_every` steps. The learning rate may be

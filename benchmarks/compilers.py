@@ -14,7 +14,10 @@ from benchmarks.variants import build_core, make_interpreter
 
 FOLDER = REPOSITORY / "build" / "compilers"
 # What compares with recorded bits or with a twin in NumPy.
-TESTS = ("fits", "golden", "elementary", "noise", "sums", "search", "grow", "predict")
+TESTS = (
+    *("fits", "golden", "elementary", "noise", "sums", "search", "grow", "predict"),
+    "ranking_kernels",
+)
 
 
 def main(compiler="clang++", *arguments):

@@ -7,8 +7,8 @@ right it is the other way round. 98 of 100 rows lie on the left. Data uncertaint
 label is a coin toss, knowledge uncertainty where there are few rows.
 
 Numbers: a sine with more noise on the right and without rows between -0.5 and 0.8. Intervals follow
-the noise. In the gap trees are constant: neither the prediction nor its spread shows that no row
-was there. The picture needs matplotlib.
+the noise. In the gap trees are constant: prediction and spread are those of the nearest rows on one
+side, and nothing shows that no row was there. The picture needs matplotlib.
 """
 
 import sys
@@ -62,8 +62,9 @@ if len(sys.argv) > 1:
     axes.fill_between(grid, least, most, color="#5b9cc4", linewidth=0, label="90 % of the draws")
     axes.plot(grid, np.sin(2 * grid), color="black", linestyle="--", label="truth")
     axes.annotate("no rows here", (0.15, -1.6), ha="center")
-    axes.set(xlabel="x", ylabel="y", title="Intervals follow the noise; a gap goes unnoticed")
+    axes.set(xlabel="x", ylabel="y")
+    axes.set_title("Intervals follow the noise; in a gap they repeat a neighbour")
     axes.legend(loc="upper left", ncols=4, frameon=False)
-    axes.set_ylim(-2, 2.4)
+    axes.set_ylim(-2, 2.7)
     axes.spines[["top", "right"]].set_visible(False)
-    figure.savefig(sys.argv[1], dpi=110)
+    figure.savefig(sys.argv[1], dpi=75)

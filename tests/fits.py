@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from sglb import SGLBClassifier, SGLBRanker, SGLBRegressor
+from sglb.costs import action_costs
 from sglb.estimators.posterior import Posterior
 from sglb.posterior import LongChains
 from sglb.samplers import Langevin
@@ -102,6 +103,7 @@ def frame(n_rows=600):
 
 X, LARGE, HUGE = table(), table(60_000), table(310_000, 4)
 CATEGORIES, SINES = frame()
+COSTS = [[0, 2, 5], [1, 0, 1], [20, 4, 0]]
 
 FITS = {
     "squared": lambda: regress(X, numbers(X)),
@@ -177,6 +179,13 @@ FITS = {
     "ranking, xendcg": lambda: rank(X, three(X), loss="xendcg"),
     "ranking, stochastic_rank": lambda: rank(X, three(X), loss="stochastic_rank", n_jobs=2),
     "ranking, yeti": lambda: rank(X, three(X), loss="yeti"),
+    "ranking, query_squared": lambda: rank(X, three(X), loss="query_squared"),
+    "ranking, lambdarank": lambda: rank(X, three(X), loss="lambdarank", n_jobs=2),
+    "ranking, pairwise_logistic": lambda: rank(X, three(X), loss="pairwise_logistic"),
+    "cost": lambda: classify(X, three(X), loss="cost", fit={"costs": COSTS}),
+    "cost, by row": lambda: classify(
+        X, two(X), loss="cost", fit={"costs": action_costs(cost=1.0, benefit=np.abs(X[:, 3]))}
+    ),
     "uncertainty": lambda: regress(X[:300], numbers(X[:300]), uncertainty=True),
     "posterior": lambda: classify(X, three(X)).posterior(
         X, three(X), n_draws=8, prior_variance=0.3

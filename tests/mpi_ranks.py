@@ -1,10 +1,15 @@
 """What tests/test_mpi.py has three ranks do: mpirun -n 3 python tests/mpi_ranks.py."""
 
+import os
+import signal
+import time
+
 import numpy as np
 import pandas as pd
 from mpi4py import MPI
 
 import sglb.mpi
+from own_losses import Squared
 from sglb import archive
 
 rank, n_ranks = MPI.COMM_WORLD.rank, MPI.COMM_WORLD.size
@@ -30,13 +35,43 @@ def same(model, *rows, **by_name):
     return contents == archive.dumps(alone._fitted())
 
 
-def message(X):
-    """The error of a fit on X, on every rank."""
+def message(X, y=Y[HERE], *weight, model=None, **options):
+    """The error of a fit, on every rank."""
     try:
-        sglb.mpi.fit(sglb.SGLBRegressor(**FAST), X, Y[HERE])
-    except (TypeError, ValueError) as error:
-        return str(error)
+        sglb.mpi.fit(model or sglb.SGLBRegressor(**FAST), X, y, *weight, **options)
+    except (KeyboardInterrupt, RuntimeError, TypeError, ValueError) as error:
+        return f"{type(error).__name__}: {error}"
     return "no error"
+
+
+class OddError(ValueError):
+    """An error that cannot be unpickled."""
+
+    def __init__(self, first, second):
+        super().__init__(f"{first} and {second}")
+
+
+class Failing(Squared):
+    """Cannot be trained with on rank 1."""
+
+    row_wise = True
+
+    def gradient(self, y, raw):
+        if rank == n_ranks - 1:
+            raise OddError("this", "that")
+        return raw - y
+
+
+class Interrupted(sglb.BaseCallback):
+    """Sends Ctrl-C to a rank in the middle of a fit."""
+
+    def __init__(self, process):
+        self.process = process
+
+    def step(self, info):
+        if info.step == 2:
+            os.kill(self.process, signal.SIGINT)
+            time.sleep(0.2)
 
 
 FITS = {
@@ -51,5 +86,21 @@ broken = FRAME[["a", "b"]].to_numpy(copy=True)
 broken[800, 1] = np.inf
 report["infinity"] = message(broken[HERE])
 report["no rows"] = message(FRAME[HERE] if rank else None)
+if n_ranks > 1:
+    here = FRAME[["a", "b"]][HERE]
+    report["some weights"] = message(here, Y[HERE], None if rank == 1 else WEIGHT[HERE])
+    report["other weights"] = message(here, Y[HERE], None if rank == 0 else WEIGHT[HERE])
+    shifted = Y[:350] if rank == 0 else Y[350:] if rank == n_ranks - 1 else Y[:0]
+    report["lengths"] = message(here, shifted)
+    report["columns"] = message(here[["b", "a"]] if rank == n_ranks - 1 else here)
+    failing = sglb.SGLBRegressor(**FAST, loss=Failing())
+    report["odd error"] = message(here, model=failing, check_gradient=False)
+    broken = sglb.SGLBRegressor(**FAST, loss=type("Local", (Squared,), {})())
+    report["unpicklable"] = message(here, model=broken)
+    processes = MPI.COMM_WORLD.allgather(os.getpid())
+    for number in (0, n_ranks - 1):
+        callbacks = [Interrupted(processes[number])]
+        report[f"interrupt {number}"] = message(here, callbacks=callbacks)
+    report["afterwards"] = message(here)
 for line in MPI.COMM_WORLD.gather(str(report)) or ():
     print(line)

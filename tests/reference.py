@@ -17,7 +17,7 @@ import numpy as np
 from reference_bins import to_rows
 from reference_draws import Draw, draw_rows, weight_facts
 from reference_draws import largest as largest
-from reference_leaves import add_tree, gains, leaf_indices, leaf_values
+from reference_leaves import advance, approach, gains, leaf_indices, leaf_values, start_path
 from reference_noise import (
     OUTPUTS,
     SCORE,
@@ -316,19 +316,30 @@ class Step(NamedTuple):
     structure: Structure
     values: np.ndarray  # (2^depth, K)
     gains: np.ndarray  # (depth,)
-    raw: np.ndarray  # (K, N)
+    state: np.ndarray  # (d, K, N)
 
 
-def take_step(problem, raw, gradient, hessian, bounds, move, growth, leaf_l2, offset, seed, step):
-    """One step of the chain from raw (K, N), given the loss's derivatives there.
+class LeafRule(NamedTuple):
+    """How leaf values follow from derivatives: `newton` or not, and how many such steps."""
 
-    `bounds` are what absolute derivatives do not exceed. `problem` has code_columns, n_codes, kinds
-    and weight; `move` learning_rate, noise, shrink and subsample.
+    l2: float
+    newton: bool = False
+    steps: int = 1
+    trust_radius: float = math.inf
+
+
+def take_step(problem, state, slopes, bounds, move, growth, rule, offset, seed, step):
+    """One step of the chain from a state (d, K, N).
+
+    `slopes` of raw scores (K, N) are the loss's derivatives there, and `bounds` are what their
+    absolute values at the start do not exceed. `problem` has code_columns, n_codes, kinds and
+    weight; `move` learning_rate, noise, structure_noise, transition and subsample.
     """
-    bounds = Bounds(bounds.gradient / move.subsample, bounds.hessian)
+    columns, weight = problem.code_columns, problem.target.kernel_weight
+    gradient, hessian = slopes(state[0])
+    hessian = hessian if rule.newton else None
     if move.subsample < 1.0:
         gradient = subsample(gradient, move.subsample, seed, step)
-    columns, weight = problem.code_columns, problem.target.kernel_weight
     structure = grow(
         columns,
         problem.n_codes,
@@ -336,28 +347,34 @@ def take_step(problem, raw, gradient, hessian, bounds, move, growth, leaf_l2, of
         gradient,
         hessian,
         weight,
-        bounds,
-        move.noise,
+        Bounds(bounds.gradient / move.subsample, bounds.hessian),
+        move.structure_noise,
         growth,
         seed,
         step,
     )
     leaf = leaf_indices(columns, *structure)
+    n_leaves, path, last = 1 << len(structure.features), None, (gradient, hessian)
+    for _ in range(rule.steps - 1):
+        path = start_path(n_leaves, len(gradient)) if path is None else path
+        path = approach(leaf, n_leaves, *last, weight, rule.l2, path, rule.trust_radius)
+        last = slopes(state[0] + path[0][leaf].T)
     values = leaf_values(
         leaf,
-        1 << len(structure.features),
-        gradient,
-        hessian,
+        n_leaves,
+        *last,
         weight,
         move.learning_rate,
         move.noise,
-        leaf_l2,
+        rule.l2,
         seed,
         step,
+        path,
+        rule.trust_radius,
     )
     return Step(
         structure,
         values,
-        gains(leaf, len(structure.features), gradient, weight, leaf_l2),
-        add_tree(raw, leaf, values, move.shrink, offset),
+        gains(leaf, len(structure.features), gradient, weight, rule.l2),
+        advance(state, leaf, values, move.transition, offset),
     )

@@ -141,6 +141,16 @@ def add_tree(raw, leaf, values, shrink, offset):
     return shrink * raw + steps[leaf].T
 
 
+def advance(state, leaf, values, transition, offset):
+    """S <- C S + b (x) tree of a state (d, K, N), whose first part is counted from the offset."""
+    state = state.copy()
+    state[0] -= offset[:, None]
+    moved = np.einsum("ij,jkn->ikn", transition.C, state)
+    moved += transition.b[:, None, None] * values[leaf].T
+    moved[0] += offset[:, None]
+    return moved
+
+
 def weights(C, b):
     """Weight of each tree in the model: e' C_k ... C_{t+1} b_t, C (T, d, d), b (T, d)."""
     result = np.empty(len(b))

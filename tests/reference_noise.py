@@ -3,8 +3,15 @@
 import numpy as np
 
 from sglb import _core
+from sglb.noise import Role
 
-STRUCTURE, LEAF, SUBSAMPLE, ROWS, SCORE, PERMUTATION, CHAIN, TEST, THRESHOLDS, OUTPUTS = range(10)
+STRUCTURE, LEAF, SUBSAMPLE, ROWS, SCORE, PERMUTATION, CHAIN, TEST, THRESHOLDS, OUTPUTS = (
+    int(role)
+    for role in (
+        Role.STRUCTURE, Role.LEAF, Role.SUBSAMPLE, Role.ROWS, Role.SCORE, Role.PERMUTATION,
+        Role.CHAIN, Role.TEST, Role.THRESHOLDS, Role.OUTPUTS,
+    )
+)  # fmt: skip
 
 # Counter, key and words of the authors' implementation (Random123, kat_vectors, philox4x32 10).
 KNOWN_ANSWERS = [

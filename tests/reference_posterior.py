@@ -3,8 +3,9 @@
 import numpy as np
 
 import reference_noise
+from sglb.noise import Role
 
-PARTITION, PRIOR, DRAW = 11, 12, 13
+PARTITION, PRIOR, DRAW = (int(role) for role in (Role.PARTITION, Role.PRIOR, Role.DRAW))
 BATCH = 16
 GROUP = 16
 

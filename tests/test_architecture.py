@@ -7,13 +7,15 @@ import subprocess
 import sys
 import textwrap
 import tomllib
+from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
 import sglb
-from sglb import tables
+from sglb import samplers, tables
+from sglb.samplers import SAMPLERS
 
 PACKAGE = Path(sglb.__file__).parent
 REPOSITORY = Path(__file__).parent.parent
@@ -315,14 +317,26 @@ def test_models_are_fitted_and_saved_without_any_optional_package(tmp_path):
     assert run(script, tmp_path).split() == ["True"] * 4
 
 
-def test_no_code_compares_the_name_of_a_loss():
-    """What depends on a loss is a property of the loss (`losses/base.py`)."""
+def test_no_code_asks_for_a_loss_a_link_or_a_sampler_by_its_name():
+    """What depends on them are their properties: `Loss`, `Link`, and `Preset` of samplers."""
     for path in PACKAGE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Compare):
-                sides = {ast.unparse(side) for side in (node.left, *node.comparators)}
-                by_name = any(re.search(r"loss_?\.name$", side) for side in sides)
-                assert not by_name, f"{path.name}: {ast.unparse(node)}"
+                sides = [node.left, *node.comparators]
+                of_name = any(re.search(r"(loss|link)_?\.name$", ast.unparse(s)) for s in sides)
+                of_sampler = any(getattr(side, "value", "") in SAMPLERS for side in sides)
+                of_sampler &= "sampler" in ast.unparse(node) or room_of(path) == "rates"
+                assert not of_name | of_sampler, f"{path.name}: {ast.unparse(node)}"
+
+
+def test_a_new_sampler_is_a_file_and_a_line():
+    names = {name for name in SAMPLERS if f'"{name}"' in (PACKAGE / "rates.py").read_text()}
+    names -= {"langevin", "annealed"}  # advice of a message
+    assert not names
+    for name, preset in SAMPLERS.items():
+        assert preset is import_module(f"sglb.samplers.{name}").PRESET
+        assert preset.uses <= set(samplers.OPTIONAL)
+        assert preset.for_barriers in {None, *SAMPLERS}
 
 
 MOST_PARAMETERS, MOST_LINES = 8, 60
@@ -360,6 +374,50 @@ def test_functions_are_short_and_have_few_parameters():
         if len([a for a in arguments if a.arg not in {"self", "cls"}]) > MOST_PARAMETERS:
             many.add(name)
     assert many == USERS_OPTIONS
+
+
+MOST_LINES_OF_A_FILE = {".py": 400, ".h": 300, ".cpp": 300}
+
+
+def test_files_are_short():
+    for folder in ("src/sglb", "src/core", "src/bindings"):
+        for path in (REPOSITORY / folder).rglob("*.*"):
+            most = MOST_LINES_OF_A_FILE.get(path.suffix)
+            if most is not None:
+                n_lines = len(path.read_text().splitlines())
+                assert n_lines <= most, f"{path.name} has {n_lines} lines"
+
+
+# Definitions begin without an indentation, or with that of a class, and end with a brace below.
+DEFINITION = re.compile(
+    r"^( {4})?(?!namespace|class|struct|enum|union|extern)[\w:<>*&~, ]*\b(?P<name>\w+)\([^;{}]*\)"
+    r"(?: const| noexcept)*(?:\s*:[^;{}]*)?\s*\{\n.*?^(?(1) {4})\}$",
+    re.M | re.S,
+)
+KEYWORDS = {"for", "if", "switch", "while"}
+
+
+def definitions():
+    """Name and lines of every function of the core and its bindings."""
+    for path in sorted((REPOSITORY / "src").glob("*/*.*")):
+        if path.suffix in {".h", ".cpp"}:
+            for match in DEFINITION.finditer(path.read_text()):
+                if match["name"] not in KEYWORDS:
+                    yield f"{path.parent.name}/{path.name} {match['name']}", match[0].splitlines()
+
+
+def test_functions_of_the_core_are_short():
+    functions_of_the_core = list(definitions())
+    assert len(functions_of_the_core) > 500
+    for name, lines in functions_of_the_core:
+        assert len(lines) <= MOST_LINES, f"{name} has {len(lines)} lines"
+
+
+def test_kernels_have_few_parameters():
+    for node in ast.walk(ast.parse((PACKAGE / "_core.pyi").read_text())):
+        if isinstance(node, ast.FunctionDef):
+            names = {a.arg for a in (*node.args.args, *node.args.kwonlyargs)} - {"self", "cls"}
+            assert len(names) <= MOST_PARAMETERS, node.name
 
 
 # A loss and the distribution that it is minus the log likelihood of; estimators, and those on a

@@ -7,6 +7,9 @@ import numpy as np
 import pytest
 from scipy.linalg import solve_discrete_lyapunov
 
+from sglb import SGLBRanker, SGLBRegressor
+from sglb.losses import StochasticRank
+
 pytest.importorskip("pyarrow")
 
 REPOSITORY = Path(__file__).parent.parent
@@ -143,12 +146,14 @@ def test_gradients_are_those_of_the_losses():
 
 
 def test_a_tiny_run_is_chosen_compared_and_reported(tmp_path, monkeypatch, capsys):
-    from benchmarks.dynamics import descent, draws, report, runner
+    from benchmarks.dynamics import costs, descent, draws, report, runner
 
     monkeypatch.setattr(descent, "BUDGET", dict.fromkeys(descent.BUDGET, 40))
     monkeypatch.setattr(descent, "GRIDS", {f: grid[:1] for f, grid in descent.GRIDS.items()})
     monkeypatch.setattr(descent, "N_CHOICE", 1)
     monkeypatch.setattr(descent, "LONG", 2)
+    in_turns = costs.in_turns
+    monkeypatch.setattr(costs, "in_turns", lambda steppers, n: in_turns(steppers, 8, 2))
     monkeypatch.setattr(draws, "SINGLE_FRICTIONS", (1.0, 0.5))
     monkeypatch.setattr(draws, "SINGLE_STEPS", 400)
     single = draws.single
@@ -171,7 +176,8 @@ def test_a_tiny_run_is_chosen_compared_and_reported(tmp_path, monkeypatch, capsy
         "california_housing, 20,000 rows, searched structures",
         "the goal was 2:",
         "parity, 2 seeds",
-        "after 2 times as many gradients",
+        "Many valleys, equal time",
+        "Many valleys, 10 times as many gradients",
         "annealed or tempering on each of the problems",
     ):
         assert words in text
@@ -196,8 +202,9 @@ def test_the_share_that_is_left_is_that_of_the_way_to_the_best_known_loss():
         results.add(Job("descent", "parity", 3, name), row)
     shares = descent.left(results, "descent", "parity", 3)
     assert shares == pytest.approx({"a": 4 / 9, "b": 1 / 9, "c": 1.0})
-    results.add(Job("reference", "parity", 3, "long"), {"loss": 0.0})
-    assert descent.left(results, "descent", "parity", 3)["a"] == pytest.approx(0.5)
+    for part in ("timed", "long"):  # the best known loss is that of all runs
+        results.add(Job(part, "parity", 3, part), {"loss": 0.0, "best": None})
+        assert descent.left(results, "descent", "parity", 3)["a"] == pytest.approx(0.5)
     assert descent.chosen(results) == {}
 
 
@@ -213,7 +220,89 @@ def test_samplers_have_the_units_of_the_problem():
     assert [rung.shrink_rate for rung in ladder.ladder()][-1] == pytest.approx(0.4)
     cooled = descent.annealed(problem, 100, 2.0, 0.1, 0.01)
     assert cooled.move(90).temperature == pytest.approx(0.01 * hot)
+    assert cooled.shrink_rate.at(90) == pytest.approx(0.01 * 0.4)
     assert cooled.learning_rate == pytest.approx(0.05)
+
+
+@pytest.mark.parametrize("name", ["double well", "truncated", "paper", "ranking"])
+def test_the_default_chain_is_that_of_an_estimator(name):
+    from benchmarks.dynamics import descent
+    from benchmarks.dynamics.problems import PROBLEMS
+
+    problem = PROBLEMS[name](0)
+    settings = descent.default(problem, 300)
+    falls = {"temperature", "shrink_rate"} if name in ("double well", "truncated") else set()
+    assert set(settings.sampler.schedules) == falls
+    assert settings.leaves.method == ("newton" if name == "ranking" else "gradient")
+    target, seed = problem.data.target, settings.seed
+    kept = {"max_depth": problem.depth, "n_estimators": 300, "random_state": 0, "n_jobs": 1}
+    if name in ("paper", "truncated"):
+        return  # their codes are not those of an estimator
+    X = problem.data.code_columns.T.astype(float)
+    chain = problem.default_chain(settings, seed)
+    for _ in range(300):
+        chain.step()
+    if name == "ranking":
+        group = np.repeat(np.arange(60), 6)
+        model = SGLBRanker(loss=StochasticRank("mrr", 6), **kept)
+        raw = model.fit(X, target.values, group=group).predict(X)
+    else:
+        model = SGLBRegressor(loss=double_well_from(-1.0), **kept).fit(X, target.values)
+        raw = model.predict(X)
+    np.testing.assert_allclose(raw, chain.rows.raw[0], atol=1e-6)
+
+
+def double_well_from(start):
+    from benchmarks.dynamics.problems import DoubleWell
+
+    class Well(DoubleWell):
+        def init(self, y, weight):
+            return start
+
+    return Well()
+
+
+def test_steps_are_timed_in_turn_and_the_fastest_turn_counts(monkeypatch):
+    from benchmarks.dynamics import costs
+
+    now, seconds, order = [0.0], {"a": [3.0, 1.0, 2.0], "b": [9.0, 7.0, 8.0]}, []
+    monkeypatch.setattr(costs.time, "process_time", lambda: now[0])
+
+    def stepper(name):
+        def take(n_steps):
+            assert n_steps == 10
+            order.append(name)
+            now[0] += seconds[name][order.count(name) - 1]
+
+        return take
+
+    measured = costs.in_turns({name: stepper(name) for name in seconds}, 10, 3)
+    assert order == ["a", "b"] * 3
+    assert measured["a"] == pytest.approx({"seconds": 0.1, "spread": 1.0})
+    assert measured["b"] == pytest.approx({"seconds": 0.7, "spread": 1 / 7})
+
+
+def test_equal_time_is_fewer_steps_of_a_slower_sampler(monkeypatch):
+    from benchmarks.dynamics import descent, runner
+    from benchmarks.uncertainty.results import Job, Results
+
+    results = Results()
+    monkeypatch.setattr(descent, "chosen", lambda results: {"plain": "plain", "slow": "slow 1"})
+    for name, seconds in (("plain", 1e-5), ("slow", 4e-5)):
+        results.add(Job("costs", "parity", 0, name), {"seconds": seconds})
+    monkeypatch.setattr(descent, "run", lambda *arguments: arguments)
+    options = runner.parse(["--seeds", "1", "--problems", "parity"])
+    works = [work() for _, work in runner.timed_work(options, results)]
+    assert works == [("parity", "plain", 0, 1.0), ("parity", "slow 1", 0, 0.25)]
+
+
+def test_no_arrow_stands_beside_numbers_that_are_printed_alike():
+    from benchmarks.dynamics.valleys import mark
+
+    lower = np.linspace(0.40, 0.50, 20)
+    assert mark(lower, lower + 0.1) == " ▲"
+    assert mark(lower + 0.1, lower) == " ▼"
+    assert mark(lower, lower + 1e-5) == ""
 
 
 def test_unknown_names_are_rejected(capsys):
@@ -222,3 +311,41 @@ def test_unknown_names_are_rejected(capsys):
     with pytest.raises(SystemExit):
         parse(["--problems", "triple well"])
     assert "'triple well' is not one of" in capsys.readouterr().err
+
+
+def test_ways_of_cooling_are_compared_on_problems_and_tables(tmp_path, monkeypatch, capsys):
+    from benchmarks.dynamics import cooling, descent
+
+    monkeypatch.setattr(descent, "BUDGET", dict.fromkeys(descent.BUDGET, 30))
+    monkeypatch.setattr(cooling, "N_STEPS", 20)
+    monkeypatch.setattr(cooling, "CLASSES", ("adult",))
+    monkeypatch.setattr(cooling, "NUMBERS", ("uci_power",))
+    rng = np.random.default_rng(0)
+    y = {"adult": rng.integers(0, 2, 60), "uci_power": rng.normal(5.0, 3.0, 60)}
+
+    class Table:
+        def __init__(self, name):
+            pa = pytest.importorskip("pyarrow")
+            self.X, self.y = pa.table({"x": rng.normal(size=60)}), y[name]
+
+    monkeypatch.setattr(cooling, "load_table", Table)
+    kept = ["--results", str(tmp_path / "cooling.jsonl"), "--ways", "constant;d, 0.3"]
+    for part, words in (("problems", "parity"), ("tables", "truncated, test")):
+        arguments = [*kept, "--part", part, "--seeds", "0:1"]
+        cooling.main(arguments)
+        text = capsys.readouterr().out
+        assert words in text
+        assert "| d, 0.3 |" in text
+        cooling.main([*arguments, "--only-report"])
+        assert capsys.readouterr().out == text
+
+
+def test_a_way_of_cooling_is_in_the_units_of_the_data():
+    from benchmarks.dynamics.cooling import WAYS
+
+    temperature, shrink_rate = WAYS["0.03 d n, 0.3"].rates(100, 2.0, 50.0, 4.0)
+    assert temperature.at(0) == pytest.approx(0.03 * 2.0 * 50.0)
+    assert temperature.at(80) == pytest.approx(1e-4 * 0.03 * 2.0 * 50.0)
+    assert shrink_rate.at(0) == pytest.approx(0.3 * 4.0)
+    constant = WAYS["constant"].rates(100, 2.0, 50.0, 4.0)
+    assert constant == pytest.approx((2e-3 * 2.0, 1e-3 * 4.0))

@@ -1,6 +1,8 @@
 """The loop: each step is the twin's step, and the chain is the same however it is run."""
 
+import copy
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ import pytest
 import reference
 from problems import THREADS, boosted, grow, make_problem
 from sglb import SGLBRegressor, losses, slopes
+from sglb.boosting import check_finite
 from sglb.callbacks import BaseCallback, Stop
 from sglb.chain import Chain
 from sglb.errors import ChainDiverged, NonFiniteGradient
@@ -17,7 +20,7 @@ from sglb.samplers import Langevin, Move, Plain, Stochastic
 from sglb.shard import Shard
 from sglb.structure import GreedySearch
 from sglb.target import Target
-from sglb.trace import Trace
+from sglb.trace import States, Trace
 from sglb.training_set import TrainingSet
 from sglb.transition import Transition
 
@@ -26,6 +29,7 @@ SAMPLERS = {
     "stochastic": Stochastic(0.3, subsample=0.4),
     "langevin": Langevin(0.3, temperature=0.5, shrink_rate=0.2),
     "langevin on samples": Langevin(0.3, temperature=2.0, shrink_rate=0.1, subsample=0.6),
+    "quiet structures": Langevin(0.3, temperature=0.5, shrink_rate=0.2, structure_noise=0.2),
 }
 every_sampler = pytest.mark.parametrize("sampler", SAMPLERS.values(), ids=SAMPLERS)
 
@@ -40,16 +44,21 @@ both_gradients = pytest.mark.usefixtures("gradients")
 
 
 class Recorder(BaseCallback):
-    """Keeps the raw scores after every step."""
+    """Keeps the state after every step."""
 
     def __init__(self):
-        self.raws = []
+        self.states = []
 
     def start(self, info):
-        self.raws.append(info.raw.copy())
+        self.states.append(info.rows.state.copy())
 
     def step(self, info):
-        self.raws.append(info.raw.copy())
+        self.states.append(info.rows.state.copy())
+
+    @property
+    def raws(self):
+        """Raw scores after every step."""
+        return [state[0] for state in self.states]
 
 
 def make_loss(n_outputs):
@@ -59,19 +68,22 @@ def make_loss(n_outputs):
 class Case:
     """A problem and how to run a chain on it."""
 
-    def __init__(self, sampler, n_outputs=1, *, n_rows=300, weighted=False, method="gradient"):
+    def __init__(
+        self, sampler, n_outputs=1, *, n_rows=300, weighted=False, method="gradient", steps=1
+    ):
         rng = np.random.default_rng(7)
         self.X, self.bins, self.training_set = make_problem(
             rng, n_rows, weighted=weighted, n_outputs=n_outputs
         )
         self.sampler = sampler
         self.loss = make_loss(n_outputs)
-        self.leaves = LeafRule(method, l2=0.7)
+        self.leaves = LeafRule(method, l2=0.7, steps=steps)
         self.offset = self.loss.init(self.training_set.target)
         self.growth = reference.Growth(4, 0.7, n_rows // 2, random_strength=0.3)
 
     def start(self):
-        return Trace(self.bins, self.growth.max_depth, self.offset)
+        size = self.sampler.move(0).transition.size
+        return Trace(self.bins, self.growth.max_depth, self.offset, size=size)
 
     def run(self, n_steps, *, trace=None, n_threads=1, callbacks=(), seed=11):
         rule = GreedySearch(
@@ -100,9 +112,15 @@ class Case:
         """Whether the chain evaluates its loss where gradients are needed."""
         return self.training_set.n_rows > slopes.STORED_ROWS and self.loss.lipschitz is not None
 
-    def twin_step(self, raw, step, seed=11):
+    def slopes(self, raw):
+        raw = np.ascontiguousarray(raw)
         gradient, hessian = np.empty_like(raw), np.empty_like(raw)
         self.loss.fill(self.training_set.target.values, raw, gradient, hessian, 1)
+        return gradient, hessian
+
+    def twin_step(self, state, step, seed=11):
+        gradient, hessian = self.slopes(state[0])
+        newton = self.leaves.method == "newton"
         move = self.sampler.move(step)
         # Noise on the scores fades as q / (1 + q), q = N exp(-time).
         q = self.training_set.n_rows * math.exp(-move.learning_rate * step)
@@ -114,16 +132,15 @@ class Case:
         )
         return reference.take_step(
             self.training_set,
-            raw,
-            gradient,
-            hessian if self.leaves.method == "newton" else None,
+            state,
+            self.slopes,
             reference.Bounds(
                 self.loss.lipschitz if self.on_the_spot else reference.largest(gradient),
                 self.loss.smoothness or reference.largest(hessian),
             ),
             move,
             growth,
-            self.leaves.l2,
+            reference.LeafRule(self.leaves.l2, newton, self.leaves.steps, self.loss.trust_radius),
             self.offset,
             seed,
             step,
@@ -143,11 +160,43 @@ def assert_same_chain(result, expected):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("method", ["gradient", "newton"])
 def test_every_step_is_the_step_of_the_twin(sampler, n_outputs, weighted, method):
-    case = Case(sampler, n_outputs, n_rows=100, weighted=weighted, method=method)
+    assert_steps_of_the_twin(Case(sampler, n_outputs, n_rows=100, weighted=weighted, method=method))
+
+
+class Momentum:
+    """A transition of two parts, with noise of its own on structures."""
+
+    def move(self, step):
+        by = Transition([[0.9, 0.4], [-0.1, 0.5]], [1.0, 0.7])
+        return Move(0.2, 1.5, by, structure_noise=0.4 + 0.1 * step)
+
+
+@pytest.mark.parametrize("n_outputs", [1, 3])
+@pytest.mark.parametrize("method", ["gradient", "newton"])
+def test_every_step_with_a_state_of_two_parts_is_that_of_the_twin(n_outputs, method):
+    case = Case(Momentum(), n_outputs, n_rows=100, weighted=True, method=method)
+    assert_steps_of_the_twin(case)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    "sampler", [SAMPLERS["langevin"], Momentum()], ids=["langevin", "momentum"]
+)
+def test_every_step_of_several_newton_steps_is_that_of_the_twin(sampler, weighted):
+    case = Case(sampler, n_rows=100, weighted=weighted, method="newton", steps=3)
+    case.loss = Logistic()
+    labels = case.training_set.target.values > np.median(case.training_set.target.values)
+    target = Target.of(labels * 1.0, case.training_set.target.weight)
+    case.training_set = replace(case.training_set, target=target)
+    case.offset = case.loss.init(target)
+    assert_steps_of_the_twin(case)
+
+
+def assert_steps_of_the_twin(case):
     recorder = Recorder()
     trace = case.run(4, callbacks=[recorder])
     for step in range(4):
-        structure, values, gains, raw = case.twin_step(recorder.raws[step], step)
+        structure, values, gains, state = case.twin_step(recorder.states[step], step)
         result = trace.structure(step)
         for ours, theirs in zip(result, structure, strict=True):
             assert np.array_equal(ours, theirs)
@@ -155,8 +204,8 @@ def test_every_step_is_the_step_of_the_twin(sampler, n_outputs, weighted, method
         np.testing.assert_allclose(mine, gains, rtol=1e-9, atol=1e-9)
         mine = trace.values[step, : result.n_leaves]
         np.testing.assert_allclose(mine, values, rtol=1e-11, atol=1e-12)
-        np.testing.assert_allclose(recorder.raws[step + 1], raw, rtol=1e-11, atol=1e-12)
-        assert trace.C[step] == sampler.move(step).transition.C
+        np.testing.assert_allclose(recorder.states[step + 1], state, rtol=1e-11, atol=1e-12)
+        assert np.array_equal(trace.C[step], case.sampler.move(step).transition.C)
 
 
 @both_gradients
@@ -431,5 +480,32 @@ def test_a_chain_that_keeps_no_trees_takes_the_same_steps():
         forgetful.step()
     assert len(forgetful.trace) == 5
     assert np.array_equal(forgetful.rows.state, whole.rows.state)
-    with pytest.raises(ValueError, match="keeps no trees"):
-        forgetful.trace.predict(case.X)
+    check_finite(forgetful)
+
+
+OF_TREES = {
+    "predict": lambda trace, X: trace.predict(X),
+    "staged": lambda trace, X: list(trace.staged(X)),
+    "replay": lambda trace, X: trace.replay(trace.bins.encode(X)),
+    "at": lambda trace, X: trace.at(1),
+    "weights": lambda trace, X: trace.weights(),
+    "structure": lambda trace, X: trace.structure(0),
+    "values": lambda trace, X: trace.values,
+    "depths": lambda trace, X: trace.depths,
+    "arrays": lambda trace, X: trace.arrays(),
+    "temperatures": lambda trace, X: trace.temperatures,
+    "feature_gains": lambda trace, X: trace.feature_gains(),
+    "states": lambda trace, X: trace.states([1]),
+    "mean": lambda trace, X: States.mean([trace]),
+    "copy": lambda trace, X: copy.copy(trace),
+    "append_from": lambda trace, X: trace.append_from(trace),
+}
+
+
+@pytest.mark.parametrize("call", OF_TREES.values(), ids=OF_TREES)
+def test_a_trace_without_trees_rejects_calls_that_need_them(call):
+    case = Case(SAMPLERS["langevin"])
+    chain = make_chain(case, 1, keep_trees=False)
+    chain.step()
+    with pytest.raises(ValueError, match=r"keeps no trees: .* keep_trees=True"):
+        call(chain.trace, case.X)

@@ -7,8 +7,9 @@ from typer.main import get_command
 
 from sglb import SGLBClassifier, SGLBRegressor, load
 from sglb.cli.app import app
-from sglb.cli.options import MODEL, RENAMED, TABLE
+from sglb.cli.options import MODEL, RENAMED, TABLE, SamplerName
 from sglb.cli.wording import in_options
+from sglb.samplers import SAMPLERS
 from sglb.tables import Dialect
 from shell import SMALL, done, rejected, sglb
 
@@ -26,6 +27,10 @@ def test_every_parameter_of_the_estimators_is_an_option():
     assert parameters(SGLBClassifier) | parameters(SGLBRegressor) == {*MODEL, *RENAMED}
     assert {f"--{name.replace('_', '-')}" for name in MODEL} <= options("train")
     assert set(RENAMED.values()) <= options("train")
+
+
+def test_every_sampler_by_name_is_a_value_of_the_option():
+    assert [name.value for name in SamplerName] == list(SAMPLERS)
 
 
 @pytest.mark.parametrize("command", ["train", "predict", "evaluate"])

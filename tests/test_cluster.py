@@ -1,5 +1,6 @@
 """Servers of rows: processes, lost servers, errors, and how often they are asked."""
 
+import multiprocessing
 import os
 import pickle
 import signal
@@ -7,12 +8,13 @@ import signal
 import numpy as np
 import pytest
 
+from dealing import deal
 from own_losses import Squared
 from problems import dealt, hands
 from sglb import leaves, slopes
 from sglb.boosting import boost
 from sglb.chain import Chain
-from sglb.cluster import LocalProcesses, LostServerError, Moved, SerialComm, Server, deal
+from sglb.cluster import LocalProcesses, LostServerError, Moved, SerialComm, Server
 from sglb.cluster.dealt import check_divisible
 from sglb.cluster.parts import total
 from sglb.errors import NonFiniteGradient
@@ -223,6 +225,48 @@ def test_a_process_that_ends_is_told_of():
         with pytest.raises(LostServerError, match="process 1 has ended with exit code -9"):
             run.trace(2)
     assert not any(process.is_alive() for process in comm._processes)
+
+
+class OddError(ValueError):
+    """An error that cannot be unpickled."""
+
+    def __init__(self, first, second):
+        super().__init__(f"{first} and {second}")
+
+
+class OddBins:
+    """Bins whose error cannot be sent."""
+
+    def encode(self, values, n_threads):
+        raise OddError("this", "that")
+
+
+def test_what_cannot_be_sent_is_an_error_and_the_servers_go_on():
+    with LocalProcesses([{0: np.zeros((3, 1))}, {1: np.zeros((4, 1))}], raw=True) as comm:
+        with pytest.raises(AttributeError, match="no_question"):
+            comm.ask("no_question")
+        with pytest.raises(RuntimeError, match=r"OddError\('this and that'\)"):
+            comm.ask("ask_pieces", "encode", (OddBins(), np.dtype(np.float64)), {})
+        assert len(comm.ask("ask_pieces", "outline", (), {})) == 2
+
+
+def test_processes_end_if_rows_cannot_be_sent_to_all():
+    before = multiprocessing.active_children()
+    with pytest.raises((AttributeError, pickle.PicklingError)):
+        LocalProcesses([{0: np.zeros((3, 1))}, {1: lambda: None}], raw=True)
+    assert multiprocessing.active_children() == before
+
+
+def test_servers_are_asked_no_more_after_an_interrupt(monkeypatch):
+    def interrupted():
+        raise KeyboardInterrupt
+
+    with LocalProcesses([{0: np.zeros((3, 1))}], raw=True) as comm:
+        monkeypatch.setattr(comm, "_receive", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            comm.ask("ask_pieces", "outline", (), {})
+        with pytest.raises(LostServerError, match="was interrupted"):
+            comm.ask("ask_pieces", "outline", (), {})
 
 
 class Breaking(Squared):

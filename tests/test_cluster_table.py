@@ -9,6 +9,8 @@ import pytest
 
 from sglb import Checkpoint, SGLBClassifier, SGLBRanker, SGLBRegressor
 from sglb.cluster import ClusterTable, LocalProcesses, Moved, SerialComm, Server
+from sglb.cluster.raw import label_digest
+from sglb.labels import LabelColumn
 from sglb.target import Target
 from test_held import awkward_frame, fitted, model_bytes, with_levels
 
@@ -87,7 +89,7 @@ def test_queries():
     expected = fitted(SGLBRanker, frame, relevance, group)
     held = fitted(SGLBRanker, on_servers(frame, cuts), relevance, group)
     assert model_bytes(held) == model_bytes(expected)
-    with pytest.raises(ValueError, match=r"query \d+ lies in several pieces"):
+    with pytest.raises(ValueError, match=r"query 6 has rows in partitions 0 and 1 of X"):
         fitted(SGLBRanker, on_servers(frame, [int(ends[5]) + 1]), relevance, group)
 
 
@@ -228,14 +230,14 @@ def test_chains_in_threads_ask_processes_in_turns():
 
         def ask():
             for _ in range(300):
-                n_rows.extend(comm.ask("ask_pieces", "n_rows", (), {}))
+                n_rows.extend(comm.ask("ask_pieces", "outline", (), {}))
 
         threads = [threading.Thread(target=ask, daemon=True) for _ in range(3)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join(30)
-    assert n_rows == [[(0, len(frame))]] * 900
+    assert n_rows == [[(0, (len(frame), list(frame.columns)))]] * 900
 
 
 def test_equal_weights_are_equal_after_a_journey():
@@ -246,3 +248,105 @@ def test_equal_weights_are_equal_after_a_journey():
     assert copy.task == "binary"
     weighted = pickle.loads(pickle.dumps(Target.of([1.0, 2.0], [1.0, 1.0])))
     assert weighted.kernel_weight is not None
+
+
+# --- what pieces must have in common ---
+
+
+def in_two_pieces(first, second):
+    servers = [Server(), Server()]
+    servers[0].read({0: first})
+    servers[1].read({1: second})
+    return ClusterTable(SerialComm(servers), [0, 1], first[:0])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            lambda piece: piece[piece.columns[::-1]],
+            r"another order: \['constant', .* instead",
+        ),
+        (lambda piece: piece.rename(columns={"ties": "bonds"}), r"\['bonds'\] and not \['ties'\]"),
+        (lambda piece: piece.drop(columns="ties"), r"\[\] and not \['ties'\]"),
+        (lambda piece: piece.to_numpy(), "are 5, those of the table .*constant"),
+    ],
+    ids=["order", "name", "number", "kind"],
+)
+def test_a_piece_with_other_columns_is_named(change, message):
+    frame, _, _ = awkward_frame()
+    with pytest.raises(ValueError, match=f"partition 1 of X .*{message}"):
+        in_two_pieces(frame[:300], change(frame[300:]))
+
+
+def test_an_array_of_another_width_is_named():
+    X = np.zeros((10, 3))
+    with pytest.raises(ValueError, match="of partition 1 of X are 2, those of the table 3"):
+        in_two_pieces(X, X[:, :2])
+
+
+def test_too_many_rows_are_rejected_before_they_are_read(monkeypatch):
+    frame, _, _ = awkward_frame()
+    monkeypatch.setattr("sglb.cluster.table.MOST_ROWS", 699)
+    with pytest.raises(ValueError, match="at most 699 rows can be trained on, not 700"):
+        on_servers(frame)
+
+
+def test_a_divided_query_is_named_by_its_id():
+    frame, y, _ = awkward_frame()
+    ids, relevance = np.repeat(["last", "first"], [350, 350]), np.digitize(y, [0, 1, 2])
+    table = on_servers(frame, (350, 500))
+    for group in (ids, pd.Series(ids), list(ids)):
+        with pytest.raises(ValueError, match="query 'first' has rows in partitions 1 and 2"):
+            fitted(SGLBRanker, table, relevance, group)
+    with pytest.raises(ValueError, match="query 1 has rows in partitions 1 and 2"):
+        fitted(SGLBRanker, table, relevance, [350, 350])
+
+
+def test_labels_that_are_others_when_they_are_read_again_are_noticed():
+    frame, y, rng = awkward_frame()
+    frame = with_levels(frame, rng)[["few", "many"]]
+    held = hands(frame, (100, 400), 2)
+    comm = Losing(held, 4)
+    table = on_servers(frame, (100, 400), 2, comm)
+    number, piece = next(iter(held[1].items()))
+    held[1][number] = piece[::-1]
+    with pytest.raises(ValueError, match=f"partition {number} of X has other rows than before"):
+        fitted(SGLBRegressor, table, y)
+
+
+def test_labels_have_one_digest_whatever_their_numbers():
+    first = LabelColumn(np.array([0, 1, -1, 0], dtype=np.int32), ["b", "a", "unused"])
+    second = LabelColumn(np.array([1, 2, 0, 1], dtype=np.int32), [None, "b", "a"])
+    assert label_digest(first) == label_digest(second)
+    assert label_digest(first.take([1, 0, 2, 3])) != label_digest(first)
+
+
+def test_labels_are_merged_here():
+    frame, _, rng = awkward_frame()
+    frame = with_levels(frame, rng)
+    for column, name in enumerate(frame.columns):
+        if not isinstance(frame[name].dtype, pd.CategoricalDtype):
+            continue
+        labels = on_servers(frame).held_labels(column)
+        assert len(set(labels.labels)) == len(labels.labels)
+        values = [None if index < 0 else labels.labels[index] for index in labels.index]
+        expected = [None if value != value else str(value) for value in frame[name]]
+        assert values == expected
+
+
+def test_targets_are_not_held_twice():
+    frame, y, _ = awkward_frame()
+    pieces = on_servers(frame).pieces
+    asked, ask = [], pieces.comm.ask
+
+    def remembering(*arguments, shares=None):
+        asked.append(shares)
+        return ask(*arguments, shares=shares)
+
+    pieces.comm.ask = remembering
+    table = ClusterTable(pieces.comm, pieces.numbers, frame[:0])
+    fitted(SGLBRegressor, table, y)
+    assert [question.name for question, _ in table.pieces._changes][-1] == "lay_out"
+    lasting = table.pieces._changes[-1][0].shares
+    assert lasting[1][0] is not lasting[1][0]  # made anew each time

@@ -186,6 +186,14 @@ def test_the_guarantee_of_cross_conformal_is_the_theorem():
     assert five.guarantee(0.4) == 0.0
 
 
+def test_a_guarantee_for_equal_folds_is_not_claimed_of_others():
+    """Of few rows the second bound of the theorem is the better one, and needs equal folds."""
+    equal = CrossConformal(np.zeros(20), np.ones(20), np.arange(20) % 5)
+    assert equal.guarantee(0.9) == pytest.approx(0.8 - (1 - 5 / 20) / 6)
+    unequal = CrossConformal(np.zeros(22), np.ones(22), np.arange(22) % 5)
+    assert unequal.guarantee(0.9) == pytest.approx(0.8 - 2 * (1 - 1 / 5) / (22 / 5 + 1))
+
+
 def test_cross_conformal_covers_with_least_squares():
     """400 experiments of 60 rows, 10 new ones: at least .9 - 5 standard errors (stable models)."""
     noise = np.random.default_rng(5)

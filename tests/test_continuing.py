@@ -185,7 +185,7 @@ def test_what_cannot_be_continued_is_said_to_be_so(tmp_path):
     with pytest.raises(FileNotFoundError):
         SGLBRegressor(**SMALL).fit(X, NUMBERS, init_model=tmp_path / "none")
     hot = SGLBRegressor(**SMALL | {"sampler": "tempering"}).fit(X, NUMBERS)
-    with pytest.raises(ValueError, match="does not hold the rungs"):
+    with pytest.raises(ValueError, match="does not store the rungs"):
         SGLBRegressor(**hot.get_params()).fit(X, NUMBERS, init_model=hot)
     bars = SGLBRegressor(**SMALL | {"uncertainty": True, "n_estimators": 4}).fit(X, NUMBERS)
     with pytest.raises(ValueError, match=r"uncertainty=True cannot.*conformalize"):

@@ -31,6 +31,7 @@ SHOWN_ONLY = {
 EXACT = re.compile(r"(sums|[tT]arget|rows|States|self\._sums|pc)$")
 # Where they are allowed, with the reason.
 WHOLE, LIMIT, FIXED = "whole numbers", "a limit that is far off", "entries of a fixed order"
+ADVICE = "a number of steps in the text of a warning"
 ALLOWED = {
     "archive/validation.py (weights * largest).sum": LIMIT,
     "archive/validation.py trace.feature_gains().sum": LIMIT,
@@ -51,6 +52,8 @@ ALLOWED = {
     "estimators/posterior.py draws.mean": FIXED,
     "estimators/posterior.py draws.std": FIXED,
     "estimators/summary.py scipy.stats": "limits of warnings",
+    "estimators/summary.py math.log10": ADVICE,
+    "estimators/summary.py 10.0 ** max(math.floor(math.log10(n_steps)) - 1, 0)": ADVICE,
     "losses/constants.py scipy.optimize": "of one number, without sums",
     "losses/trial.py np.prod": WHOLE,
     "transition.py C[:, 0, 0].prod": FIXED,  # of steps

@@ -309,7 +309,9 @@ def test_momentum_needs_fewer_steps_the_smaller_the_learning_rate_is():
 def test_the_covariance_of_position_and_velocity_has_the_formula_and_the_limit():
     for eps in momentum.RATES:
         S = momentum.covariance(eps)
-        assert S[0, 0] == pytest.approx(momentum.position_variance(eps), rel=1e-9)
+        a, pull = momentum.FRICTION * np.sqrt(eps), momentum.PULL
+        variance = (2 - a) * 2 * momentum.TEMPERATURE / (pull * (4 - 2 * a - eps * pull))
+        assert S[0, 0] == pytest.approx(variance, rel=1e-9)
     S = momentum.covariance(1e-6)
     assert np.diag(S) == pytest.approx(
         [momentum.TEMPERATURE / momentum.PULL, momentum.TEMPERATURE], rel=2e-3

@@ -306,3 +306,20 @@ def test_what_to_install_is_said_where_pyarrow_is_missing(monkeypatch):
     monkeypatch.delitem(sys.modules, "sglb.parquet")
     with pytest.raises(ImportError, match=r"pip install \"sglb\[parquet\]\""):
         importlib.import_module("sglb.parquet")
+
+
+def test_files_are_in_the_order_of_the_numbers_in_their_names(tmp_path):
+    frame = pd.DataFrame({"x": np.arange(12.0)})
+    for part in range(12):
+        frame[part : part + 1].to_parquet(tmp_path / f"part.{part}.parquet")
+    assert ParquetTable(tmp_path)["x"].tolist() == frame["x"].tolist()
+
+
+@pytest.mark.parametrize("name", [None, "id"])
+def test_the_index_of_a_frame_is_no_feature(tmp_path, name):
+    frame = pd.DataFrame({"x": np.arange(3.0)}, index=pd.Index([7, 5, 9], name=name))
+    frame.to_parquet(tmp_path / "table.parquet")
+    table = ParquetTable(tmp_path)
+    assert table.columns == ["x"]
+    assert table[name or "__index_level_0__"].tolist() == [7, 5, 9]
+    assert ParquetTable(tmp_path, ["x", name or "__index_level_0__"]).empty.num_columns == 2

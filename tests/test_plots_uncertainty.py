@@ -100,6 +100,22 @@ def test_coverage_by_scale_is_drawn_above_the_width():
     )
 
 
+@pytest.mark.parametrize("n_infinite", [1, 400])
+def test_infinite_intervals_are_marked_above_the_others(n_infinite):
+    """Too few calibration rows have intervals from minus to plus infinity."""
+    scale = np.linspace(1.0, 2.0, 400)
+    bounds = scale[:, None] * [-1.0, 1.0]
+    bounds[-n_infinite:] = [-np.inf, np.inf]
+    _, lower = plots.coverage_by_scale(np.zeros(400), bounds, scale, coverage=0.9, n_bins=4)
+    expected = [87.5] if n_infinite == 1 else [12.5, 37.5, 62.5, 87.5]
+    assert line(lower, "infinite").get_xdata().tolist() == expected
+    lower.figure.canvas.draw()
+    assert np.isfinite(lower.get_ylim()).all()
+    shown = lower.lines[0].get_ydata()
+    assert np.isnan(shown).sum() == len(expected)
+    assert lower.get_ylim()[1] > np.nanmax(shown, initial=0.0)
+
+
 def test_rejection_curves_begin_at_the_mean_error_and_the_oracle_is_right(axes):
     error = np.array([0.0, 1.0, 0.0, 1.0])
     uncertainty = {"right": error, "wrong": 1.0 - error}

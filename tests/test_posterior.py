@@ -170,6 +170,30 @@ def test_the_full_posterior_of_weights_and_categories():
     assert "kind='full'" in repr(post)
 
 
+def test_several_classes_around_the_model_spread_as_the_loss_itself_does():
+    """Laplace has the whole block of a row's curvature, at the model; a long chain has the loss.
+
+    Raw scores to a constant; deviations of 192 draws are off by 5 % each.
+    """
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(800, 2))
+    odds = np.exp(0.7 * np.column_stack([X, -X.sum(axis=1)]))
+    share = np.cumsum(odds, axis=1) / odds.sum(axis=1, keepdims=True)
+    y = (rng.random(800)[:, None] > share).sum(axis=1)
+    model = SGLBClassifier(n_estimators=30, max_depth=3, random_state=0).fit(X, y)
+    deviation = {}
+    for kind, n_steps in (("laplace", 300), ("full", 1000)):
+        raw = model.posterior(
+            X, y, kind=kind, n_draws=192, prior_variance=0.3, n_steps=n_steps
+        ).predict_raw(X[:200])
+        deviation[kind] = (raw - raw.mean(axis=2, keepdims=True)).std(axis=0).ravel()
+    ratio = deviation["laplace"] / deviation["full"]
+    assert 0.95 < ratio.mean() < 1.05
+    assert np.quantile(ratio, 0.05) > 0.8
+    assert np.quantile(ratio, 0.95) < 1.25
+    assert np.corrcoef(deviation["laplace"], deviation["full"])[0, 1] > 0.9
+
+
 def test_a_summary_prints_and_warns(two):
     model, post = two
     good = post.summary()
@@ -337,7 +361,7 @@ def put_array(**values):
         ("outcomes", put(unit="a"), "outcomes.unit"),
         ("outcomes", put(parameters={"factor": 0.0, "df": 3.0}), "outcomes.factor"),
         ("outcomes", put(more=1), "outcomes"),
-        ("outcomes", put_array(scale=np.zeros(3, np.uint8)), "size"),
+        ("outcomes", put_array(scale=np.zeros(3, np.uint8)), "outcomes.scale.size"),
         ("outcomes", put_array(scale=np.zeros(0, np.uint8)), "outcomes.scale"),
         ("posterior", put(mirror=False), "posterior"),
         ("posterior", put_plan(kind="long"), "posterior.kind"),

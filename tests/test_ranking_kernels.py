@@ -16,6 +16,8 @@ import reference_ranking as reference
 from problems import generators, seeds, steps
 from reference_ranking import Documents, Metric, Shuffles, Smoothing
 from sglb import _core
+from sglb.queries import Queries
+from sglb.weights import as_weights
 
 # Draws of a test of unbiasedness. The suite has 432 differences to test: a correct kernel passes 4
 # standard errors with probability .97, and seeds are fixed.
@@ -120,8 +122,39 @@ def pairwise_logistic(problem, sigma):
     )
 
 
+def centred_residuals(problem, n_threads=1, weight=None):
+    gradient = np.full(len(problem.z), np.nan)
+    total = Queries.of(problem.groups).totals(as_weights(weight, len(gradient)))
+    queries, y = problem.queries.core, problem.relevance
+    most = _core.centred_residuals(queries, y, weight, total, problem.z, gradient, n_threads)
+    assert most == np.abs(gradient).max(initial=0.0)
+    return gradient
+
+
 def yeti(target, z, shuffles, draws):
     return lambda *out: _core.yeti(target, z, _core.Shuffles(*shuffles), _core.Draws(*draws), *out)
+
+
+@pytest.mark.parametrize("scale", [1e-310, 1e-200, 1e-3, 1.0, 1e200, 1e290])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_centred_residuals_are_those_of_numpy(scale, weighted):
+    """All bits: a sum of integers has no order."""
+    rng = np.random.default_rng(7)
+    sizes = [1, 2, 19, 300, *rng.integers(1, 40, 150)]
+    queries = make_queries(sizes, rng)
+    groups = np.empty(queries.n_rows, dtype=np.int64)
+    groups[np.concatenate(queries.rows)] = np.repeat(np.arange(len(sizes)), sizes)
+    y, z = rng.integers(0, 5, (2, queries.n_rows)) * scale
+    z += scale * rng.normal(size=len(y)) * np.exp(rng.normal(scale=9.0, size=len(y)))
+    z = np.clip(z, -1e305, 1e305)
+    problem = SimpleNamespace(queries=queries, relevance=y, z=z, groups=groups)
+    weight = rng.integers(0, 3, len(z)) * rng.uniform(0.1, 3.0, len(z)) if weighted else None
+    twin = Queries.of(groups)
+    expected = (z - y) - twin.means(z - y, as_weights(weight, len(z)))[twin.query]
+    assert np.isfinite(expected).all()
+    for n_threads in THREADS:
+        result = centred_residuals(problem, n_threads, weight)
+        assert np.array_equal(result, expected)
 
 
 # Metrics.
@@ -438,6 +471,7 @@ def test_a_score_that_is_not_finite_is_not_hidden(strange):
         lambda: _core.yeti(target, z, shuffles, draws, g, h, 1),
         lambda: _core.lambdarank(target, z, 1.0, True, g, h, 1),
         lambda: _core.pairwise_logistic(queries.core, relevance, z, 1.0, g, h, 1),
+        lambda: _core.centred_residuals(queries.core, relevance, None, 3 * np.ones(2), z, g, 1),
     ):
         g[:] = 0.0
         assert kernel() == np.inf

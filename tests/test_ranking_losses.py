@@ -102,6 +102,16 @@ def test_whole_weights_are_repeated_rows_of_a_query():
     np.testing.assert_allclose(np.repeat(result, count), wanted, atol=1e-14)
 
 
+def test_a_query_without_weight_has_finite_losses():
+    """An evaluation set may have such queries; their losses count nothing."""
+    target = Target.of(Y, np.where(GROUPS == 3, 0.0, 1.5), groups=GROUPS)
+    losses = QuerySquared().losses(target, RAW)
+    rest = GROUPS != 3
+    expected = QuerySquared().losses(target.take(rest), RAW[rest])
+    assert np.array_equal(losses[rest], expected)
+    assert target.mean(losses) == pytest.approx(expected.mean())
+
+
 def test_query_squared_by_hand():
     # Residuals 1, 3 | 5 with means 2 | 5.
     target = Target.of([0.0, 0.0, 1.0], groups=[0, 0, 1])

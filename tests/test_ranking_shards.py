@@ -7,13 +7,13 @@ and whole queries are sampled by the number of their first row.
 import numpy as np
 import pytest
 
+from dealing import deal
 from nine_queries import GROUPS, RAW, TARGET, N, Y
 from problems import boosted, served
 from sglb import _core
 from sglb.bins import Bins
 from sglb.boosting import boost
 from sglb.chain import Chain
-from sglb.cluster import deal
 from sglb.leaves import LeafRule
 from sglb.losses import LOSSES, OwnMetric, StochasticRank, get_loss
 from sglb.row_numbers import RowNumbers
@@ -150,7 +150,7 @@ def test_a_long_query_in_one_shard_changes_no_curvature_elsewhere():
 def test_a_query_in_two_pieces_is_rejected():
     problem = Problem(get_loss("query_squared"))
     problem.starts = problem.starts + np.where(np.arange(len(problem.starts)) == 26, 1, 0)
-    with pytest.raises(ValueError, match="query 26 lies in several pieces; deal whole queries"):
+    with pytest.raises(ValueError, match="query 26 has rows in pieces 0 and 1 of X"):
         problem.run(2, LANGEVIN, RULES["all rows"], NEWTON)
 
 

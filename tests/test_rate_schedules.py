@@ -125,8 +125,33 @@ def test_cyclical_and_annealed_are_names_of_schedules():
     stated = SGLBRegressor(**names | schedules, **FAST | {"n_estimators": 20}).fit(X, Y)
     assert same(by_name.trace_, stated.trace_)
     by_name = SGLBRegressor(sampler="annealed", **names, **FAST).fit(X, Y)
-    cooling = {"temperature": f"geometric(0.5, {1e-4 * 0.5!r}, 10)"}
+    cooling = {
+        "temperature": f"geometric(0.5, {1e-4 * 0.5!r}, 10)",
+        "shrink_rate": f"geometric(0.01, {1e-4 * 0.01!r}, 10)",
+    }
     assert same(by_name.trace_, SGLBRegressor(**names | cooling, **FAST).fit(X, Y).trace_)
+
+
+def test_a_schedule_or_zero_is_as_stated_where_a_chain_anneals():
+    still = {"temperature": 1.0, "shrink_rate": 0.0}
+    model = SGLBRegressor(sampler="annealed", **still, **FAST).fit(X, Y)
+    np.testing.assert_allclose(model.trace_.temperatures[[0, -1]], [1.0, 1e-4])
+    assert model._model.recipe.settings.sampler.shrink_rate == 0.0
+    falling = {"temperature": 0.0, "shrink_rate": "linear(0.1, 0)"}
+    model = SGLBRegressor(sampler="annealed", **falling, **FAST).fit(X, Y)
+    sampler = model._model.recipe.settings.sampler
+    assert (sampler.temperature, str(sampler.shrink_rate)) == (0.0, "linear(0.1, 0.0, 12)")
+
+
+@pytest.mark.parametrize("n_steps", [46, 50, 99, 253, 1004])
+def test_a_cyclical_chain_ends_with_the_noisy_steps_of_its_fifth_cycle(n_steps):
+    names = {"learning_rate": 0.1, "temperature": 0.5, "shrink_rate": 0.01}
+    fit = FAST | names | {"n_estimators": n_steps, "max_depth": 1}
+    trace = SGLBRegressor(sampler="cyclical", **fit).fit(X, Y).trace_
+    assert trace.temperatures[-1] == pytest.approx(0.5)
+    starts = np.flatnonzero(np.diff(trace.temperatures) < -0.1) + 1  # steps without noise again
+    period = -(-n_steps // 5)
+    assert list(starts) == [period * number for number in range(1, 5)]
 
 
 def test_sampler_objects_have_schedules_too(tmp_path):
@@ -207,7 +232,8 @@ def test_the_length_of_a_chain_with_a_schedule_is_not_searched(name):
         # A velocity relaxes 1 / friction times as fast.
         ({"sampler": "hamiltonian", "shrink_rate": 0.05, "temperature": 1.0}, None),
         ({"sampler": "cyclical", "temperature": 1.0, "shrink_rate": 2.0}, None),
-        ({"sampler": "annealed", "temperature": 1.0, "shrink_rate": 2.0}, None),
+        # The shrink rate has fallen too, so that nothing is forgotten at the last temperature.
+        ({"sampler": "annealed", "temperature": 1.0, "shrink_rate": 2.0}, "relaxation times"),
     ],
 )
 def test_states_are_draws_where_the_chain_has_come_to_its_last_temperature(parameters, reason):

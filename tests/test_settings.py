@@ -1,6 +1,7 @@
 """Parameters: what is allowed, what "auto" stands for, what is refused before training."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -313,13 +314,23 @@ def test_an_unwatched_chain_of_two_classes_takes_smaller_steps():
 
 
 def test_a_multimodal_loss_of_numbers_cools_down_from_the_depth_of_its_valleys():
-    size = Size(1000, 1000.0, depth=3.0)
+    size = Size(1000, 1000.0, curvature=2.0, depth=3.0)
     sampler = resolve(DEFAULTS, get_loss("welsch"), size).sampler
     assert sampler.temperature == Shape("geometric", 3.0, 1e-4 * 3.0, 800)
+    assert sampler.shrink_rate == Shape("geometric", 0.3 * 2.0, 1e-4 * (0.3 * 2.0), 800)
     fixed = resolve(DEFAULTS | {"temperature": 0.1}, get_loss("welsch"), size).sampler
     assert fixed.temperature == 0.1
     named = resolve(DEFAULTS | {"sampler": "annealed", "temperature": 0.1}, LOGISTIC, size).sampler
     assert named.temperature == Shape("geometric", 0.1, 1e-4 * 0.1, 800)
+
+
+def test_a_loss_that_gives_up_on_most_rows_has_the_steps_of_its_curvature():
+    # Its gradients grow as residuals shrink: more rows come near.
+    flat = Size(1000, 1000.0, square=0.04, curvature=0.2, spread=5.0, tail=5.0, flatness=2.0)
+    welsch = get_loss("welsch")
+    valleys = resolve(DEFAULTS, welsch, replace(flat, depth=0.3)).learning_rate
+    ordinary = resolve(DEFAULTS, welsch, replace(flat, depth=0.3, flatness=0.3)).learning_rate
+    assert valleys == ordinary > resolve(DEFAULTS, welsch, flat).learning_rate
 
 
 @pytest.mark.parametrize(

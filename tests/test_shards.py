@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dealing import deal
 from problems import boosted, served
 from sglb import _core, leaves, slopes
 from sglb.bins import Bins
 from sglb.boosting import boost
 from sglb.chain import Chain
-from sglb.cluster import deal
 from sglb.leaves import LeafRule
 from sglb.losses import get_loss
 from sglb.samplers import Langevin, Stochastic

@@ -1,6 +1,7 @@
 """Tasks of a joblib context: chains, draws and models out of fold are the same bytes there."""
 
 import os
+import pickle
 import threading
 from contextlib import nullcontext
 from functools import partial
@@ -214,3 +215,34 @@ def test_a_task_that_is_lost_each_time_is_an_error(monkeypatch):
     lost = partial(os._exit, 3)
     with in_processes(), pytest.raises(tasks.LostTaskError, match=r"[12] of 2 tasks were lost 1"):
         tasks.send([lost, os.getpid])
+
+
+def test_a_result_that_cannot_be_sent_is_an_error_at_once(tmp_path):
+    counting = partial(exec, COUNT, {"FOLDER": str(tmp_path)})
+    unsendable = partial(eval, "lambda: 3", {})
+    with in_processes(), pytest.raises((AttributeError, pickle.PicklingError)):
+        tasks.send([counting, unsendable])
+    assert len(list(tmp_path.iterdir())) <= 1
+
+
+# Leaves a file each time that it runs.
+COUNT = """
+import os, tempfile
+tempfile.mkstemp(dir=FOLDER)
+"""
+
+
+def test_an_error_that_comes_again_is_not_tried_again(monkeypatch):
+    attempts = []
+
+    class Without:
+        def __init__(self, **options): ...
+
+        def __call__(self, jobs):
+            attempts.append(1)
+            raise ModuleNotFoundError("No module named 'sglb'")
+
+    monkeypatch.setattr(tasks, "Parallel", Without)
+    with in_processes(), pytest.raises(ModuleNotFoundError):
+        tasks.send([os.getpid, os.getpid])
+    assert attempts == [1]

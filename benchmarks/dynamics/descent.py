@@ -6,7 +6,9 @@ d the barrier and c the curvature of a problem,
     learning rate e / c,    temperature t d n,    shrink rate g c
 
 Every sampler has four settings. The one that comes closest to the best known losses of all problems
-together, on seeds that are used for nothing else, is compared on the others.
+together, on seeds that are used for nothing else, is compared on the others: after equally many
+gradients, after equal time (steps of all samplers are timed in turn, `costs`), and after LONG times
+as many gradients. The best known loss is the lowest of all these runs, or one that is known anyway.
 """
 
 import time
@@ -17,22 +19,21 @@ import numpy as np
 from benchmarks.dynamics.problems import PROBLEMS
 from sglb.boosting import boost
 from sglb.noise import chain_seed
-from sglb.samplers import Hamiltonian, Langevin, Plain, Stochastic, Tempering
-from sglb.schedules import Shape
+from sglb.samplers import Hamiltonian, Langevin, Plain, Rates, Stochastic, Tempering
+from sglb.samplers.annealed import annealed as cool_down
+from sglb.settings import Settings
 from sglb.tempering import Replicas, temper
 
 # Gradients of all rows that a run may compute: steps times chains.
 BUDGET = {"double well": 2000, "truncated": 2000, "paper": 5000, "parity": 5000, "ranking": 1500}
 N_SEEDS = 20
-FIRST_CHOICE, N_CHOICE = 100, 1
-# Problems without a best loss that is known beforehand, and how much longer runs are for one.
-UNKNOWN, LONGER = ("paper",), 3
+FIRST_CHOICE, N_CHOICE = 100, 4
 # How much longer the runs are that show what more time does, and of which samplers.
 LONG, LONG_METHODS = 10, ("tempering", "annealed", "stochastic", "plain")
 # A run has reached the best loss if this share of the way from the start to it is left.
 LEFT = 0.02
 
-E, FRICTION, COOLING_SHARE, N_REPLICAS = 0.2, 0.1, 0.8, 4
+E, FRICTION, N_REPLICAS = 0.2, 0.1, 4
 
 
 def plain(problem, n_steps, e):
@@ -59,10 +60,22 @@ def hamiltonian(problem, n_steps, t, g):
 
 
 def annealed(problem, n_steps, t, g, ratio):
+    """sampler="annealed", from a temperature and a shrink rate to a share of both."""
     rate, temperature, shrink_rate = units(problem, t, g)
-    n_cooling = max(1, round(COOLING_SHARE * n_steps))
-    cooling = Shape("geometric", temperature, ratio * temperature, n_cooling)
-    return Langevin(rate, cooling, Shape("geometric", shrink_rate, ratio * shrink_rate, n_cooling))
+    return cool_down(
+        Rates(
+            learning_rate=rate,
+            temperature=temperature,
+            hot_temperature=temperature,
+            shrink_rate=shrink_rate,
+            hot_shrink_rate=shrink_rate,
+            friction=1.0,
+            subsample=1.0,
+            structure_noise=1.0,
+            n_steps=n_steps,
+        ),
+        ratio,
+    )
 
 
 def tempering(problem, n_steps, t, g, ratio):
@@ -72,10 +85,8 @@ def tempering(problem, n_steps, t, g, ratio):
 
 
 def default(problem, n_steps):
-    """What sampler="auto" does with a loss of numbers that has many valleys."""
-    d, c = problem.barrier, problem.curvature
-    cooling = Shape("geometric", d, 1e-4 * d, max(1, round(COOLING_SHARE * n_steps)))
-    return Langevin(E / c, cooling, 1e-3 * c)
+    """What an estimator does that is told nothing but the loss and the depth of trees."""
+    return problem.defaults(n_steps)
 
 
 GRIDS = {
@@ -88,6 +99,8 @@ GRIDS = {
     default: [()],
 }
 METHODS = [make.__name__ for make in GRIDS]
+# What is computed: for the choice, after equally many gradients, equal time, and a long time.
+PARTS = ("choice", "descent", "timed", "long")
 
 
 @lru_cache(maxsize=8)
@@ -104,18 +117,17 @@ def settings():
     }
 
 
-def run_long(problem_name, setting, seed):
-    """The same with LONG times as many gradients."""
-    return descend(problem_name, *settings()[setting], seed, longer=LONG)
-
-
 def descend(problem_name, make, numbers, seed, *, longer=1):
     """The loss that a sampler reaches, where it started, and what is known of the best."""
-    problem, n_steps = problem_of(problem_name, seed), longer * BUDGET[problem_name]
+    problem, n_steps = problem_of(problem_name, seed), max(1, round(longer * BUDGET[problem_name]))
     sampler = make(problem, n_steps, *numbers)
-    row = {"best": problem.best}
+    row = {"best": problem.best, "n_steps": n_steps}
     begun = time.process_time()
-    if isinstance(sampler, Tempering):
+    if isinstance(sampler, Settings):
+        chain = problem.default_chain(sampler, chain_seed(seed, 1))
+        row["start"] = problem.loss_of(chain)
+        boost(chain, n_steps)
+    elif isinstance(sampler, Tempering):
         ladder = sampler.ladder()
         chains = [problem.chain(ladder[0], seed, number=r) for r in range(len(ladder))]
         row["start"] = problem.loss_of(chains[0])
@@ -130,16 +142,25 @@ def descend(problem_name, make, numbers, seed, *, longer=1):
     return row | {"seconds": time.process_time() - begun, "loss": problem.loss_of(chain)}
 
 
-def run(problem_name, setting, seed):
-    """The same of a setting by its name."""
-    return descend(problem_name, *settings()[setting], seed)
+def run(problem_name, setting, seed, longer=1):
+    """The same of a setting by its name, with `longer` times as many gradients."""
+    return descend(problem_name, *settings()[setting], seed, longer=longer)
 
 
-def reference(problem_name, seed):
-    """The lowest loss of longer runs."""
-    long = (stochastic, (0.5,)), (annealed, (1e-3, 1e-2, 1e-4)), (annealed, (0.03, 0.3, 1e-4))
-    losses = [descend(problem_name, *pair, seed, longer=LONGER)["loss"] for pair in long]
-    return {"loss": min(losses), "losses": losses}
+def stepper(problem_name, setting, seed=0):
+    """A function that takes a number of gradients of all rows with a sampler, for `costs`."""
+    problem, (make, numbers) = problem_of(problem_name, seed), settings()[setting]
+    sampler = make(problem, BUDGET[problem_name], *numbers)
+    if isinstance(sampler, Tempering):
+        ladder = sampler.ladder()
+        chains = [problem.chain(ladder[0], seed, number=r) for r in range(len(ladder))]
+        replicas = Replicas(chains, ladder, seed, sampler.swap_every)
+        return lambda n: temper(replicas, n // len(ladder))
+    if isinstance(sampler, Settings):
+        chain = problem.default_chain(sampler, seed)
+    else:
+        chain = problem.chain(sampler, seed)
+    return lambda n: boost(chain, n)
 
 
 def of_seed(results, part, problem, seed):
@@ -154,9 +175,9 @@ def of_seed(results, part, problem, seed):
 def left(results, part, problem, seed):
     """Method -> share of the way from the start to the best known loss that is left."""
     rows = of_seed(results, part, problem, seed)
-    known = [row["loss"] for row in rows.values()]
-    known += [row["best"] for row in rows.values() if row["best"] is not None]
-    known += [row["loss"] for row in of_seed(results, "reference", problem, seed).values()]
+    every = [row for each in PARTS for row in of_seed(results, each, problem, seed).values()]
+    known = [row["loss"] for row in every]
+    known += [row["best"] for row in every if row["best"] is not None]
     best = min(known, default=0.0)
     return {name: (row["loss"] - best) / (row["start"] - best) for name, row in rows.items()}
 

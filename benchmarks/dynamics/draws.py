@@ -151,9 +151,16 @@ class Watched:
             "error": float(ratio.std(ddof=1) / np.sqrt(len(ratio))),
             "bulk": float(np.median(bulk)),
             "tail": float(np.median(tail)),
+            "bulk_error": self._error(ess_bulk),
+            "tail_error": self._error(ess_tail),
             "n_steps": self.n_steps,
             "seconds": self.seconds,
         }
+
+    def _error(self, count):
+        """Relative standard error of effective draws, from those of each chain by itself."""
+        by_chain = [float(np.median(count(chain[None]))) for chain in self.draws]
+        return float(np.std(by_chain, ddof=1) / np.sqrt(len(by_chain)) / np.mean(by_chain))
 
 
 def watch(posterior, sampler, n_steps, *, every, seed=0, rule=None, burn_in=0, exact_start=True):
@@ -226,6 +233,10 @@ def greedy_methods(name, shrink_rate):
     return methods
 
 
+def greedy_rule():
+    return GreedySearch(DEPTH)
+
+
 def frozen(posterior, sampler, n_steps):
     """A row of the table of frozen structures."""
     watched = watch(posterior, sampler, n_steps, every=EVERY)
@@ -235,10 +246,21 @@ def frozen(posterior, sampler, n_steps):
 def greedy(posterior, sampler, n_steps):
     """The same where structures are searched; there is no exact law, so variances are plain."""
     watched = watch(
-        posterior, sampler, n_steps, every=EVERY, rule=GreedySearch(DEPTH), burn_in=n_steps // 3
+        posterior, sampler, n_steps, every=EVERY, rule=greedy_rule(), burn_in=n_steps // 3
     )
     row = watched.against(np.ones(len(posterior.watched)))
     return row | {"n_steps": round(row["n_steps"] * 2 / 3), "seconds": row["seconds"] * 2 / 3}
+
+
+def stepper(posterior, sampler, rule=None):
+    """A function that takes a number of steps, those of all rungs together, for `costs`."""
+    if not isinstance(sampler, Tempering):
+        chain = posterior.chain(sampler, 1, rule)
+        return lambda n: boost(chain, n)
+    ladder = sampler.ladder()
+    chains = [posterior.chain(rung, r + 1, rule) for r, rung in enumerate(ladder)]
+    replicas = Replicas(chains, ladder, 0, sampler.swap_every)
+    return lambda n: temper(replicas, n // len(ladder))
 
 
 # One structure.

@@ -12,6 +12,7 @@ from itertools import permutations
 
 import numpy as np
 
+from sglb import SGLBClassifier, SGLBRanker, SGLBRegressor
 from sglb.bins import Bins
 from sglb.boosting import boost
 from sglb.chain import Chain
@@ -20,12 +21,20 @@ from sglb.experiments.synthetic import BORDERS, WIDTH
 from sglb.leaves import LeafRule
 from sglb.losses import Loss, Sla, Squared, StochasticRank, UserLoss
 from sglb.noise import chain_seed
+from sglb.prepare.rows import size_of
 from sglb.samplers import Plain, Sampler
+from sglb.settings import Settings, resolve
 from sglb.shard import Shard
 from sglb.structure import GreedySearch
 from sglb.target import Target
 from sglb.trace import Trace
 from sglb.training_set import TrainingSet
+
+ESTIMATORS = {
+    "regression": SGLBRegressor,
+    "binary": SGLBClassifier,
+    "ranking": SGLBRanker,
+}
 
 
 @dataclass(frozen=True)
@@ -56,14 +65,41 @@ class Problem:
         """Rows of a leaf, on average."""
         return self.n_rows / (1 << self.depth)
 
+    @property
+    def start(self):
+        return np.full(1, self.offset)
+
     def chain(self, sampler: Sampler, seed, *, number=0, state=None):
         """A chain that keeps no trees, so that it may take any number of steps."""
+        return self._chain(sampler, GreedySearch(self.depth), LeafRule(), seed, number, state)
+
+    def defaults(self, n_steps) -> Settings:
+        """What "auto" means for this loss and these rows, but for the start and depth of trees."""
+        target = self.data.target
+        loss = self.loss.examine(target, self.start)
+        size = size_of(target, self.data.n_features, loss, self.start)
+        parameters = ESTIMATORS[loss.task]().get_params()
+        stated = {"n_estimators": n_steps, "max_depth": self.depth, "random_state": 0}
+        return resolve(parameters | stated, loss, size)
+
+    def default_chain(self, settings: Settings, seed):
+        """The chain of an estimator's defaults, its leaves and its search of structures too."""
+        newton = settings.leaves.method == "newton"
+        rule = GreedySearch(
+            self.depth,
+            l2=settings.leaves.l2,
+            newton=newton,
+            structure_rows=settings.structure_rows,
+            random_strength=settings.random_strength,
+        )
+        return self._chain(settings.sampler, rule, settings.leaves, seed, newton=newton)
+
+    def _chain(self, sampler, rule, leaves, seed, number=0, state=None, *, newton=False):
         size = sampler.move(0).transition.size
-        start = np.full(1, self.offset)
-        trace = Trace(self.bins, self.depth, start, size=size, keep_trees=False)
-        rows = Shard.start(self.data, self.loss, trace, newton=False, state=state)
-        rule, seed = GreedySearch(self.depth), chain_seed(seed, number) if number else seed
-        return Chain(rows, sampler, rule, LeafRule(), trace, seed=seed)
+        trace = Trace(self.bins, self.depth, self.start, size=size, keep_trees=False)
+        rows = Shard.start(self.data, self.loss, trace, newton=newton, state=state)
+        seed = chain_seed(seed, number) if number else seed
+        return Chain(rows, sampler, rule, leaves, trace, seed=seed)
 
     def loss_of(self, chain):
         """Mean training loss; of rankings 1 - the mean metric of a query."""

@@ -3,20 +3,14 @@
 import numpy as np
 
 from benchmarks import machine
-from benchmarks.dynamics import descent, draws
-from benchmarks.dynamics.problems import PROBLEMS
+from benchmarks.dynamics import costs, descent, draws, valleys
+from benchmarks.dynamics.valleys import table
 from benchmarks.page import fill
-from benchmarks.quality.significance import LEVEL, paired
 from sglb.plots import style
 
 PAGE = machine.REPOSITORY / "docs" / "dynamics.md"
 BEGIN, END = "<!-- dynamics -->", "<!-- end of dynamics -->"
 GAIN = 2.0  # the goal: hamiltonian's draws a second over langevin's
-
-
-def table(header, rows):
-    lines = ["| " + " | ".join(header) + " |", "|---" + "|--:" * (len(header) - 1) + "|"]
-    return lines + ["| " + " | ".join(row) + " |" for row in rows]
 
 
 def rows_of(results, part, name):
@@ -62,12 +56,36 @@ def single(results):
     return ["**One structure**: effective draws a step", "", *table(header, cells), ""]
 
 
+def seconds_of(results, part, name):
+    """Method -> processor seconds of a step: steps in turn, or else the whole run's."""
+    rows = rows_of(results, part, name)
+    mean = {method: row["seconds"] / row["n_steps"] for method, row in rows.items()}
+    return mean | costs.of(results, f"{name}, {part}")
+
+
+def speeds(results, part, name, kind):
+    """Method -> effective draws a second over langevin's, and the standard error."""
+    rows, seconds = rows_of(results, part, name), seconds_of(results, part, name)
+
+    def speed(method):
+        row = rows[method]
+        return row[kind] / row["n_steps"] / seconds[method]
+
+    errors = {method: row.get(f"{kind}_error", np.nan) for method, row in rows.items()}
+    ratio = {method: speed(method) / speed("langevin") for method in rows}
+    return {
+        method: (ratio[method], ratio[method] * np.hypot(errors[method], errors["langevin"]))
+        for method in rows
+    }
+
+
 def draws_table(results, part, name, title):
     """Draws of one table; speeds are against langevin."""
     rows = rows_of(results, part, name)
     if "langevin" not in rows:
         return []
-    base = rows["langevin"]
+    base, seconds = rows["langevin"], seconds_of(results, part, name)
+    by_kind = {kind: speeds(results, part, name, kind) for kind in ("bulk", "tail")}
     header = ["", "variance", "bulk / 1,000 steps", "tail / 1,000 steps", "µs a step"]
     header += ["bulk a second", "tail a second"]
     cells = []
@@ -76,17 +94,17 @@ def draws_table(results, part, name, title):
         if part == "greedy":
             ratio, unit = 1.0 + row["bias"], 1.0 + base["bias"]
             variance = f"{100 * (ratio / unit - 1):+.1f} ± {100 * row['error'] / unit:.1f} %"
-        speeds = [
-            (row[kind] / row["seconds"]) / (base[kind] / base["seconds"])
-            for kind in ("bulk", "tail")
-        ]
+        measured = [by_kind[kind][method] for kind in by_kind]
         cells.append(
             [
                 method,
                 variance,
-                *(f"{1000 * row[kind] / row['n_steps']:.2f}" for kind in ("bulk", "tail")),
-                f"{1e6 * row['seconds'] / row['n_steps']:.0f}",
-                *(f"{speed:.2f} ×" for speed in speeds),
+                *(f"{1000 * row[kind] / row['n_steps']:.2f}" for kind in by_kind),
+                f"{1e6 * seconds[method]:.0f}",
+                *(
+                    "1" if method == "langevin" else f"{ratio:.2f} ± {error:.2f}"
+                    for ratio, error in measured
+                ),
             ]
         )
     return [f"**{title}**", "", *table(header, cells), ""]
@@ -101,116 +119,19 @@ def goal_of_draws(results):
             continue
         base = rows["langevin"]
         limit = base["bias"] + 2.0 * np.hypot(base["error"], base["error"])
-        speeds = {
-            method: (row["bulk"] / row["seconds"]) / (base["bulk"] / base["seconds"])
-            for method, row in rows.items()
-            if method.startswith("hamiltonian") and row["bias"] <= limit
+        measured = {
+            method: ratio
+            for method, ratio in speeds(results, "frozen", name, "bulk").items()
+            if method.startswith("hamiltonian") and rows[method]["bias"] <= limit
         }
-        best = max(speeds, key=speeds.get)
-        verdict = "reached" if speeds[best] >= GAIN else "**not reached**"
+        best = max(measured, key=lambda method: measured[method][0])
+        ratio, error = measured[best]
+        verdict = "reached" if ratio >= GAIN else "**not reached**"
         lines.append(
-            f"- {name}: the best of momentum, `{best}`, has {speeds[best]:.2f} times the draws a"
-            f" second of langevin; the goal was {GAIN:g}: {verdict}"
+            f"- {name}: the best of momentum, `{best}`, has {ratio:.2f} ± {error:.2f} times the"
+            f" draws a second of langevin; the goal was {GAIN:g}: {verdict}"
         )
     return [*lines, ""] if lines else []
-
-
-def seeds_of(results, part, problem):
-    """Seeds that all methods of a part have a result of."""
-    wanted = descent.METHODS if part == "descent" else descent.LONG_METHODS
-    seeds = sorted({job.split for job in results.done if (job.part, job.table) == (part, problem)})
-    return [
-        seed for seed in seeds if set(descent.of_seed(results, part, problem, seed)) == set(wanted)
-    ]
-
-
-def shares(results, part="descent"):
-    """Problem -> method -> share of the way that is left, by seed."""
-    measured = {}
-    for problem in PROBLEMS:
-        by_seed = [
-            descent.left(results, part, problem, seed) for seed in seeds_of(results, part, problem)
-        ]
-        if by_seed:
-            measured[problem] = {
-                method: np.array([share[method] for share in by_seed]) for method in by_seed[0]
-            }
-    return measured
-
-
-def mark(values, baseline):
-    """An arrow if the share that is left differs from that of plain boosting."""
-    test = paired(values, baseline, 0.0)
-    if test is None or not test.p < LEVEL:
-        return ""
-    return " ▲" if test.t < 0.0 else " ▼"
-
-
-def cell(values, baseline, n_arrived):
-    return f"{100 * values.mean():.1f} % ({n_arrived}){mark(values, baseline)}"
-
-
-def seconds(results, part, method, measured):
-    """Processor time of a method over that of plain boosting, median over all runs."""
-    ratios = []
-    for problem in measured:
-        for seed in seeds_of(results, part, problem):
-            ran = descent.of_seed(results, part, problem, seed)
-            ratios.append(ran[method]["seconds"] / ran["plain"]["seconds"])
-    return float(np.median(ratios))
-
-
-def descents(results, part="descent"):
-    measured = shares(results, part)
-    if not measured:
-        return []
-    setting = descent.chosen(results)
-    n = {problem: len(by_method["plain"]) for problem, by_method in measured.items()}
-    reached = {
-        problem: {m: int((values <= descent.LEFT).sum()) for m, values in by_method.items()}
-        for problem, by_method in measured.items()
-    }
-    rows = []
-    for method in descent.METHODS:
-        if method in next(iter(measured.values())):
-            cells = [
-                cell(by_method[method], by_method["plain"], reached[problem][method])
-                for problem, by_method in measured.items()
-            ]
-            rows.append(
-                [setting[method], *cells, f"{seconds(results, part, method, measured):.2f}"]
-            )
-    budget = "" if part == "descent" else f" after {descent.LONG} times as many gradients"
-    header = ["", *(f"{problem}, {n[problem]} seeds" for problem in measured), "time"]
-    lines = [
-        f"**Many valleys{budget}**: mean share of the way from the start to the best known loss"
-        f" that is left; in brackets the seeds with at most {100 * descent.LEFT:g} % left",
-        "",
-        *table(header, rows),
-        "",
-    ]
-    return lines + goal_of_descents(reached, n)
-
-
-def goal_of_descents(reached, n):
-    """On which problems a sampler comes to the best known loss for most seeds."""
-
-    def solved(method):
-        return [problem for problem in n if 2 * reached[problem][method] > n[problem]]
-
-    lines = [
-        f"- {method} comes to the best known loss for more than half of the seeds on"
-        f" {len(solved(method))} of {len(n)} problems ({', '.join(solved(method)) or 'none'})"
-        for method in descent.METHODS
-        if method in next(iter(reached.values()))
-    ]
-    if set(n) != set(PROBLEMS):
-        return [*lines, ""]
-    either = {*solved("annealed"), *solved("tempering")}
-    missing = [problem for problem in n if problem not in either]
-    verdict = "reached" if not missing else f"**not reached** ({', '.join(missing)})"
-    lines.append(f"- annealed or tempering on each of the problems: {verdict}")
-    return [*lines, ""]
 
 
 def markdown(results):
@@ -219,8 +140,7 @@ def markdown(results):
         title = f"{name}, {n_rows:,} rows"
         lines += draws_table(results, "frozen", name, f"{title}, frozen structures")
         lines += draws_table(results, "greedy", name, f"{title}, searched structures")
-    lines += goal_of_draws(results)
-    lines += descents(results) + descents(results, "long")
+    lines += goal_of_draws(results) + valleys.tables(results)
     return "\n".join(lines).strip()
 
 
@@ -233,17 +153,27 @@ def write(text, results):
 
 def picture(results):
     """Gain of momentum against friction, and what is left of the way on each problem."""
-    measured = shares(results)
+    measured = valleys.shares(results)
     if not measured or not rows_of(results, "single", "one structure"):
         return None
-    titles = ["Effective draws a step over langevin's", "Way to the best known loss that is left"]
-    figure, (left, right) = style.panels(11.0, 4.2, titles)
+    titles = [
+        "Effective draws a step over langevin's",
+        "Way left to the best known loss, equal gradients",
+    ]
+    figure, (left, right) = style.panels(12.0, 4.4, titles)
+    gains_of_momentum(results, left)
+    ways_left(measured, right)
+    return figure
+
+
+def gains_of_momentum(results, axes):
+    """Formulas of one structure as lines, chains of many structures as dots."""
     frictions = np.geomspace(0.05, 1.0, 40)
     base = draws.single_formula(1.0)
     for number, kind in enumerate(("mean", "square")):
         gain = [draws.single_formula(a)[kind] / base[kind] for a in frictions]
         label = f"one structure, {'mean' if kind == 'mean' else 'mean square'}"
-        left.plot(frictions, gain, color=style.PALETTE[number + 1], label=label)
+        axes.plot(frictions, gain, color=style.PALETTE[number + 1], label=label)
     for number, name in enumerate(draws.TABLES):
         rows = rows_of(results, "frozen", name)
         if "langevin" not in rows:
@@ -254,19 +184,52 @@ def picture(results):
             if method.startswith("hamiltonian") and "fast" not in method
         }
         unit = rows["langevin"]["bulk"] / rows["langevin"]["n_steps"]
+        # Tables have the same frictions and nearly the same gains: side by side.
+        at = [friction * (0.97, 1.03)[number] for friction in points]
         gains = [value / unit for value in points.values()]
-        left.plot(list(points), gains, "o", color=style.PALETTE[number + 3], label=name)
-    left.set_xscale("log")
-    left.set_yscale("log")
-    left.axhline(1.0, color=style.INK, linewidth=0.8)
-    style.name_axes(left, "friction", "times langevin's, at equal bias")
-    style.write_legend(left, loc="upper right")
+        marker, colour = "os"[number], style.PALETTE[number + 3]
+        axes.plot(at, gains, marker, color=colour, label=f"many structures, {name}")
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    ticks = (0.05, 0.1, 0.2, 0.5, 1.0)
+    axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes.set_xticks([], minor=True)
+    gains = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 40.0)
+    axes.set_yticks(gains, [f"{gain:g}" for gain in gains])
+    axes.set_yticks([], minor=True)
+    axes.axhline(1.0, color=style.INK, linewidth=0.8)
+    style.name_axes(axes, "friction", "times langevin's, at equal bias")
+    style.write_legend(axes, loc="upper right")
+
+
+MARKERS = "osD^vPX"
+
+
+def ways_left(measured, axes):
+    """Mean share of each problem, and its standard error, a lane for each sampler."""
     for number, method in enumerate(descent.METHODS):
-        means = [100.0 * max(by[method].mean(), 1e-4) for by in measured.values()]
-        places = np.arange(len(means)) + 0.09 * (number - 3)
-        right.plot(places, means, "o", color=style.PALETTE[number], label=method)
-    right.set_yscale("log")
-    right.set_xticks(range(len(measured)), list(measured))
-    style.name_axes(right, "", "% left, mean of the seeds")
-    right.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
-    return figure
+        values = [100.0 * by[method] for by in measured.values()]
+        means = np.array([each.mean() for each in values])
+        errors = np.array([each.std(ddof=1) / np.sqrt(len(each)) for each in values])
+        lanes = np.arange(len(means)) + 0.11 * (number - (len(descent.METHODS) - 1) / 2)
+        axes.errorbar(
+            lanes,
+            means,
+            errors,
+            fmt=MARKERS[number],
+            color=style.PALETTE[number],
+            markersize=5,
+            linewidth=1.2,
+            label=method,
+        )
+    for edge in range(1, len(measured)):
+        axes.axvline(edge - 0.5, color=style.FAINT, linewidth=0.8)
+    axes.set_yscale("symlog", linthresh=1.0, linscale=0.6)
+    ticks = (0.0, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
+    axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes.set_yticks([], minor=True)
+    axes.set_ylim(-0.1, 130.0)
+    axes.set_xticks(range(len(measured)), list(measured))
+    axes.tick_params(axis="x", length=0)
+    style.name_axes(axes, "", "% left: mean and standard error")
+    axes.legend(frameon=False, fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))

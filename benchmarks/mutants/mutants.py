@@ -278,9 +278,40 @@ POSTERIOR = [
         "test_frozen.py test_law_frozen.py test_posterior.py",
         ("np.sqrt(variance / self.cover)", "(variance / self.cover)"),
         (
+            "cover[self.of(k)] = _cover(partitions, k, weights)",
+            "cover[self.of(k)] = _cover(partitions, k, weights).mean()",
+        ),
+        ("np.where(cover > 0.0, cover, unit)", "np.where(cover > 0.0, cover, np.inf)"),
+        (
             "return leaves / (self.total_weight * prior_variance)",
             "return leaves / self.total_weight",
         ),
+    ),
+    *of(
+        "sglb/posterior/energies.py",
+        "test_law_frozen.py",
+        ("np.ascontiguousarray(self.weight * diagonal)", "self.weight + 0.0 * diagonal"),
+    ),
+    *of(
+        "sglb/posterior/frozen.py",
+        "test_law_frozen.py",
+        ("move.noise / np.sqrt(cover) * xi)", "move.noise / np.sqrt(cover) * xi[:, :, :1])"),
+        ("0, self.first_draw // BATCH, words)", "0, 0, words)"),
+    ),
+    *of(
+        "sglb/posterior/leaf_draws.py",
+        "test_posterior.py",
+        ("np.concatenate([out, -out], axis=2)", "np.concatenate([out, out], axis=2)"),
+    ),
+    *of(
+        "sglb/posterior/drawing.py",
+        "test_posterior_automatic.py",
+        ("math.ceil(RELAXATIONS / rate)", "0"),
+    ),
+    *of(
+        "sglb/estimators/sources.py",
+        "test_posterior_automatic.py",
+        ("return variance + knowledge", "return np.maximum(variance, knowledge)"),
     ),
     *of(
         "sglb/posterior/drawing.py",

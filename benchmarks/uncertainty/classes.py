@@ -82,6 +82,22 @@ def judge_knowledge(uncertainty, y, outside):
     return result
 
 
+def spread(raw):
+    """Variance over draws of raw scores (n_draws, n_rows[, n_classes]), of all classes together.
+
+    Unlike knowledge it does not care how likely the classes are. Only differences between classes
+    count, and a single raw score is the difference of two.
+    """
+    if raw.ndim == 2:
+        return raw.var(axis=0)
+    return (raw - raw.mean(axis=2, keepdims=True)).var(axis=0).sum(axis=1)
+
+
+def judge_spread(inside, outside):
+    """AUC of the spread for each kind of rows."""
+    return {f"{kind}_spread": out_of_domain_auc(inside, other) for kind, other in outside.items()}
+
+
 def measure_sglb(parts, task, outside, seed, threads, **settings):
     """The default model with early stopping, and `posterior(X, y)` around it."""
     train, valid, test = parts
@@ -110,6 +126,8 @@ def judge_posterior(model, post, test, outside):
     strange = {kind: post.uncertainty(frame) for kind, frame in outside.items()}
     result = judge(model.predict_proba(test.X), test.y, "model_") | judge(u.mean, test.y)
     plan = {"prior_variance": post.plan.prior_variance}
+    spreads = {kind: spread(post.predict_raw(frame)) for kind, frame in outside.items()}
+    result |= judge_spread(spread(post.predict_raw(test.X)), spreads)
     return result | judge_knowledge(u, test.y, strange) | plan
 
 
@@ -127,12 +145,15 @@ def measure_catboost(parts, task, outside, seed, threads, sampling=False):
         model, seconds = _fit_sampling(train, task, seed, threads)
     else:
         model, seconds = _timed_fit("catboost", train, valid, task, seed, threads, {})
-    u = of_probabilities(_virtual(model, test.X))
-    strange = {
-        kind: of_probabilities(_virtual(model, frame))
-        for kind, frame in zip(outside, frames[3:], strict=True)
+    raw = _virtual(model, test.X)
+    strange_raw = {
+        kind: _virtual(model, frame) for kind, frame in zip(outside, frames[3:], strict=True)
     }
+    u = of_probabilities(softmax(raw))
+    strange = {kind: of_probabilities(softmax(states)) for kind, states in strange_raw.items()}
     scores = judge(model.predict_proba(test.X), test.y, "model_") | judge(u.mean, test.y)
+    spreads = {kind: spread(states) for kind, states in strange_raw.items()}
+    scores |= judge_spread(spread(raw), spreads)
     return scores | judge_knowledge(u, test.y, strange) | {"fit_seconds": seconds}
 
 
@@ -160,14 +181,19 @@ def _fit_sampling(train, task, seed, threads):
 
 
 def _virtual(model, frame):
-    """Probabilities of the states of a virtual ensemble, (n_states, n_rows, n_classes)."""
+    """Raw scores of the states of a virtual ensemble, (n_states, n_rows[, n_classes])."""
     count = min(N_STATES, model.tree_count_ // 2)
     raw = model.virtual_ensembles_predict(
         frame, prediction_type="VirtEnsembles", virtual_ensembles_count=count
     )
     raw = np.moveaxis(np.asarray(raw).reshape(len(frame), count, -1), 1, 0)
-    if raw.shape[2] == 1:
-        raw = np.concatenate([np.zeros_like(raw), raw], axis=2)
+    return raw[:, :, 0] if raw.shape[2] == 1 else raw
+
+
+def softmax(raw):
+    """Probabilities of classes (n_states, n_rows, n_classes); a single raw score is a log odds."""
+    if raw.ndim == 2:
+        raw = np.stack([np.zeros_like(raw), raw], axis=2)
     odds = np.exp(raw - raw.max(axis=2, keepdims=True))
     return odds / odds.sum(axis=2, keepdims=True)
 

@@ -38,11 +38,10 @@ def classes(results):
             f" | {value(table, 'prior_variance'):g}"
             f" | {number(seconds[0])} / {number(seconds[1])} |"
         )
-    lines += [
-        "",
-        f"Mean change of the log loss: {mean(changes):+.3f} %, worst {max(changes):+.2f} %.",
-        *_around_five(names, value),
-    ]
+    if changes:
+        worst = max(changes)
+        lines += ["", f"Mean change of the log loss: {mean(changes):+.3f} %, worst {worst:+.2f} %."]
+    lines += _around_five(names, value)
     lines += _domains(names, value)
     return lines + _peers(names, value)
 
@@ -80,7 +79,25 @@ def _domains(names, value):
         _auc([mean(column) for column in zip(*rows, strict=True)]) if rows else NOTHING
         for rows in sums.values()
     ]
-    return [*lines, "| **mean** | " + " | ".join(means) + " |"]
+    return [*lines, "| **mean** | " + " | ".join(means) + " |", *_spreads(names, value)]
+
+
+def _spreads(names, value):
+    """The same of the variance of raw scores, which does not care how likely the classes are."""
+    keys = ("permuted_spread", "foreign_spread")
+    rows = {t: {m: [value(t, key, m) for key in keys] for m in MEASURES} for t in names}
+    lines = []
+    for table, results in [*rows.items(), ("**mean**", None)]:
+        cells = []
+        for method in MEASURES:
+            pair = results and results[method]
+            if results is None:
+                known = [row[method] for row in rows.values() if None not in row[method]]
+                pair = [mean(column) for column in zip(*known, strict=True)] if known else [None]
+            cells.append(NOTHING if None in pair else f"{pair[0]:.3f} · {pair[1]:.3f}")
+        lines.append(f"| {table} | " + " | ".join(cells) + " |")
+    title = "Out-of-domain AUC of the variance of raw scores: columns permuted · of another table"
+    return [*heading(title, list(MEASURES)), *lines]
 
 
 def _auc(result):

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "ranking_centred.h"
 #include "ranking_pairs.h"
 #include "ranking_stochastic.h"
 #include "ranking_yeti.h"
@@ -136,6 +137,20 @@ double py_lambdarank(const RankingTargetObject& object, In<double, 1> raw, doubl
                       {gradient.data(), pointer(hessian)}, n_threads);
 }
 
+double py_centred_residuals(const QueriesObject& object, In<double, 1> relevance,
+                            std::optional<In<double, 1>> weight, In<double, 1> total,
+                            In<double, 1> raw, OutVector gradient, int n_threads) {
+    const Queries& queries = object.queries;
+    check_rows(queries, raw, gradient);
+    require(length(relevance, 0) == queries.n_rows &&
+                (!weight || length(*weight, 0) == queries.n_rows) &&
+                length(total, 0) == queries.n_queries,
+            "relevance and weight must be (N,), total (Q,)");
+    LockRelease release;
+    return centred_residuals(queries, relevance.data(), weight ? weight->data() : nullptr,
+                             total.data(), raw.data(), gradient.data(), n_threads);
+}
+
 double py_pairwise_logistic(const QueriesObject& queries, In<double, 1> relevance,
                             In<double, 1> raw, double sigma, OutVector gradient,
                             MaybeOutVector hessian, int n_threads) {
@@ -203,6 +218,8 @@ void bind_ranking(nb::module_& m) {
           "hessian"_array, "n_threads"_a);
     m.def("lambdarank", &py_lambdarank, "target"_a, "raw"_array, "sigma"_a, "normalise"_a,
           "gradient"_array, "hessian"_array.none(), "n_threads"_a);
+    m.def("centred_residuals", &py_centred_residuals, "queries"_a, "relevance"_array,
+          "weight"_array.none(), "total"_array, "raw"_array, "gradient"_array, "n_threads"_a);
     m.def("pairwise_logistic", &py_pairwise_logistic, "queries"_a, "relevance"_array, "raw"_array,
           "sigma"_a, "gradient"_array, "hessian"_array.none(), "n_threads"_a);
     m.def("pairwise_losses", &py_pairwise_losses, "queries"_a, "relevance"_array, "raw"_array,

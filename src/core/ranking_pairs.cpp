@@ -16,8 +16,12 @@ namespace sglb {
 namespace {
 
 constexpr double ln2 = 0.69314718055994530942;
+// Pairs of a document that are handled side by side. Queries are short: the rest of a division by
+// this would take longer, one by one, than the whole lanes.
+constexpr int64_t lanes = 8;
 
-// Documents of one query in the order in which pairs are formed: each with those after it.
+// Documents of one query in the order in which pairs are formed: each with those after it. Arrays
+// have room for whole lanes after the last document; whatever is there is read and not used.
 struct Pairs {
     int64_t n = 0;
     double sigma = 1.0;
@@ -28,22 +32,19 @@ struct Pairs {
 
     explicit Pairs(int64_t longest) {
         for (auto* array : {&raw, &gain, &discount, &gradient, &hessian, &slope, &curvature})
-            array->resize(static_cast<size_t>(longest));
+            array->resize(static_cast<size_t>(longest + lanes));
     }
     void clear() {
-        std::fill_n(gradient.begin(), n, 0.0);
-        std::fill_n(hessian.begin(), n, 0.0);
+        std::fill_n(gradient.begin(), n + lanes, 0.0);
+        std::fill_n(hessian.begin(), n + lanes, 0.0);
     }
 };
 
-// A sum in one fixed order that vectors of any width can follow.
+// The sum of x over n documents, which are followed by zeros up to whole lanes.
 SGLB_INLINE double sum_in_lanes(const double* __restrict x, int64_t n) {
-    constexpr int64_t lanes = 8;
     alignas(64) std::array<double, lanes> part{};
-    int64_t i = 0;
-    for (; i + lanes <= n; i += lanes)
+    for (int64_t i = 0; i < n; i += lanes)
         for (int64_t l = 0; l < lanes; ++l) part[static_cast<size_t>(l)] += x[i + l];
-    for (int64_t l = 0; i + l < n; ++l) part[static_cast<size_t>(l)] += x[i + l];
     return ((part[0] + part[4]) + (part[2] + part[6])) +
            ((part[1] + part[5]) + (part[3] + part[7]));
 }
@@ -54,23 +55,27 @@ struct First {
     double near, far;  // a weight is divided by near + far |z_i - z_j|
 };
 
-// Gradient and hessian by z_j of the pairs of a document i with n others: OUT slope, curvature [n].
-// The gradient by z_i is -slope.
+// Gradient and hessian by z_j of the pairs of a document i with n others: OUT slope, curvature, n
+// values followed by `lanes` zeros. The gradient by z_i is -slope.
 SGLB_INLINE void pair_slopes(const First& i, int64_t n, const double* __restrict raw,
                              const double* __restrict gain, const double* __restrict discount,
                              double* __restrict slope, double* __restrict curvature) {
     const First first = i;  // lets the compiler keep it in registers
-    for (int64_t j = 0; j < n; ++j) {
-        const double gap = first.gain - gain[j], distance = first.raw - raw[j];
-        const double sign = (gap > 0.0 ? 1.0 : 0.0) - (gap < 0.0 ? 1.0 : 0.0);
-        const double weight = absolute(gap) * absolute(first.discount - discount[j]) * first.scale /
-                              (first.near + first.far * absolute(distance));
-        // The chance that the pair is in the wrong order.
-        const double wrong = 1.0 / (1.0 + exponential(first.sigma * (sign * distance)));
-        const double pull = first.sigma * weight * wrong;
-        slope[j] = sign * pull;
-        curvature[j] = first.sigma * pull * (1.0 - wrong);
+    for (int64_t begin = 0; begin < n; begin += lanes) {
+        for (int64_t j = begin; j < begin + lanes; ++j) {
+            const double gap = first.gain - gain[j], distance = first.raw - raw[j];
+            const double sign = (gap > 0.0 ? 1.0 : 0.0) - (gap < 0.0 ? 1.0 : 0.0);
+            const double weight = absolute(gap) * absolute(first.discount - discount[j]) *
+                                  first.scale / (first.near + first.far * absolute(distance));
+            // The chance that the pair is in the wrong order.
+            const double wrong = 1.0 / (1.0 + exponential(first.sigma * (sign * distance)));
+            const double pull = first.sigma * weight * wrong;
+            slope[j] = sign * pull;
+            curvature[j] = first.sigma * pull * (1.0 - wrong);
+        }
     }
+    std::fill_n(slope + n, lanes, 0.0);
+    std::fill_n(curvature + n, lanes, 0.0);
 }
 
 // All pairs of document i with those after it. Returns the sum of their |gradient|.
@@ -89,11 +94,15 @@ SGLB_INLINE double add_pairs(Pairs& pairs, int64_t i) {
                 pairs.discount.data() + after, slope, curvature);
     double* __restrict gradient = pairs.gradient.data();
     double* __restrict hessian = pairs.hessian.data();
-    for (int64_t j = 0; j < n; ++j) gradient[after + j] += slope[j];
-    for (int64_t j = 0; j < n; ++j) hessian[after + j] += curvature[j];
+    for (int64_t begin = 0; begin < n; begin += lanes)
+        for (int64_t j = begin; j < begin + lanes; ++j) {
+            gradient[after + j] += slope[j];
+            hessian[after + j] += curvature[j];
+        }
     gradient[i] -= sum_in_lanes(slope, n);
     hessian[i] += sum_in_lanes(curvature, n);
-    for (int64_t j = 0; j < n; ++j) slope[j] = absolute(slope[j]);
+    for (int64_t begin = 0; begin < n; begin += lanes)
+        for (int64_t j = begin; j < begin + lanes; ++j) slope[j] = absolute(slope[j]);
     return sum_in_lanes(slope, n);
 }
 

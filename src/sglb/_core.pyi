@@ -777,6 +777,21 @@ def lambdarank(
     largest absolute gradient, infinity if one is not finite.
     """
 
+def centred_residuals(
+    queries: Queries,
+    relevance: Floats,
+    weight: Floats | None,
+    total: Floats,
+    raw: Floats,
+    gradient: Floats,
+    n_threads: int,
+) -> float:
+    """Residuals raw - relevance less their weighted mean in the query: OUT gradient (N,).
+
+    `total` (Q,) are the weights of the queries. Returns the largest absolute gradient, infinity if
+    one is not finite.
+    """
+
 def pairwise_logistic(
     queries: Queries,
     relevance: Floats,

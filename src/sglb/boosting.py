@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from sglb.callbacks import Callback, StepInfo, Stop, check_stop, overrides_step
 from sglb.chain import Chain, Step
 from sglb.errors import ChainDiverged
@@ -43,7 +41,7 @@ def check_finite(chain: Chain) -> None:
 
     Each step checks the state that it starts from; this checks the last state.
     """
-    if not np.isfinite(chain.trace.values).all() or not chain.rows.is_finite():
+    if not (chain.trace.is_finite() and chain.rows.is_finite()):
         raise ChainDiverged(len(chain.trace))
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from sglb.elementary import exp, log, power
 from sglb.leaves import PART_ROWS, LeafMethod
 from sglb.losses import Loss
-from sglb.samplers import PLANNED
+from sglb.samplers import SAMPLERS
 from sglb.schedules import is_schedule
 
 # Between the .1 of the squared and the 1 of the absolute loss; huber, cauchy and welsch have less
@@ -50,8 +50,11 @@ class Size:
 
     @property
     def is_flat(self) -> bool:
-        """Whether gradients stay what they are as residuals shrink."""
-        return self.flatness > FLAT
+        """Whether gradients stay what they are as residuals shrink.
+
+        Those of a loss with valleys may even grow, where it gives up on most rows at the start.
+        """
+        return self.flatness > FLAT and self.depth == 0.0
 
     @property
     def n_independent(self) -> int:
@@ -122,7 +125,7 @@ def auto_max_bins(loss: Loss) -> int:
 def auto_l2(size: Size, loss: Loss, leaf_method: str) -> float:
     """0 as in the paper; 3 for Newton leaves, whose Hessian sum may be close to zero.
 
-    On 13 binary tables 1 and 10 changed the test log loss by -.1 % and +.16 %. A leaf of a small
+    On 13 binary tables 1 and 10 changed the test log loss by -0.1 % and +0.16 %. A leaf of a small
     regression holds few rows, and 1 is enough (docs/defaults.md). Of numbers and rankings the
     unit is the curvature of a row at the start: 1 for the squared loss, the mean for counts,
     whatever it is for a user's loss.
@@ -159,7 +162,7 @@ def searches_length(parameters: Mapping[str, Any], loss: Loss, size: Size) -> bo
     stops_early = parameters["early_stopping_rounds"] is not None
     sampler = parameters["sampler"]
     has_law = not isinstance(sampler, str) or parameters["temperature"] not in ("auto", 0)
-    far_to_go = not loss.convex or (isinstance(sampler, str) and sampler in PLANNED)
+    far_to_go = not loss.convex or (isinstance(sampler, str) and SAMPLERS[sampler].is_planned)
     is_planned = any(is_schedule(parameters[name]) for name in SCHEDULED)
     values = size.n_rows * size.n_columns * loss.n_outputs
     most_rows = FEW_RANKED_ROWS if loss.by_group else FEW_ROWS
@@ -197,7 +200,7 @@ def auto_leaf_steps(size: Size, loss: Loss, leaf_method: str) -> int:
 # it has long tails, of these.
 FLAT_TRAVEL = 7.0
 # The same for several quantiles in one model: outer ones have the longest way. Half of it cost 1 to
-# 35 % of the pinball loss on five tables, twice as much -.5 to 3 % (docs/defaults.md).
+# 35 % of the pinball loss on five tables, twice as much -0.5 to 3 % (docs/defaults.md).
 FLAT_TRAVEL_TOGETHER = 21.0
 
 
@@ -207,7 +210,7 @@ def auto_learning_rate(
     """exp(.246 ln N - 5.127) (n_steps / 1000)^-.451, between .005 and .5, for Newton leaves.
 
     Found for the logistic loss on 13 tables of 6,000 to 50,000 rows, where half and twice the rate
-    changed the test log loss by -.08 % and +.35 %. A chain of two classes that is not `watched`
+    changed the test log loss by -0.08 % and +0.35 %. A chain of two classes that is not `watched`
     would go on beyond its best step: it takes exp(.408 ln N - 7.299) (n_steps / 1000)^-.928 if that
     is less. Numbers and more than two classes take twice the rate, with which they come to their
     optimum within the steps (docs/defaults.md). To go as far, a gradient step is divided by the
@@ -264,8 +267,8 @@ def auto_temperature(size: Size, loss: Loss) -> float:
     numbers.
 
     1e-3 is the paper's beta = 1000 N for the smoothed 0-1 loss, whose valleys are .5 deep; it is
-    multiplied by depth / .5 for others. For the logistic loss noise only costs: 1e-5 .06 % of the
-    test log loss, 1e-4 .4 %, 1e-3 2.5 %. A temperature has the unit of the loss, so in regression
+    multiplied by depth / .5 for others. For the logistic loss noise only costs: 1e-5 0.06 % of the
+    test log loss, 1e-4 0.4 %, 1e-3 2.5 %. A temperature has the unit of the loss, so in regression
     it is multiplied by squared gradient / curvature: y in metres and in millimetres give the same
     model. What trees leave unexplained of y may be a thousandth of that, and the noise is to be
     small beside it (docs/defaults.md).
@@ -296,10 +299,27 @@ def auto_shrink_rate(size: Size, loss: Loss, leaf_method: str) -> float:
     Where gradient steps are divided by the curvature of a loss of numbers, the rate is multiplied
     with it: how far a step shrinks the model must not depend on the unit of y.
     """
-    unit = 1.0
-    if loss.task in ("regression", "ranking") and leaf_method == "gradient":
-        unit = typical_curvature(size, loss)
+    unit = _shrink_unit(size, loss, leaf_method)
     return unit * (1e-5 if loss.convex and not is_ranking(loss) else 1e-3)
+
+
+# Of the curvature at the start: what a chain shrinks by where it begins to cool down.
+HOT_SHRINK = 0.3
+
+
+def auto_hot_shrink_rate(size: Size, loss: Loss, leaf_method: str) -> float:
+    """A third of the curvature for losses with valleys, where a chain is hot: scores stay near the
+    start, between few valleys, until it cools down (docs/defaults.md).
+    """
+    if size.depth > 0.0:
+        # The curvature of a Newton step is 1.
+        return HOT_SHRINK * (typical_curvature(size, loss) if leaf_method == "gradient" else 1.0)
+    return auto_shrink_rate(size, loss, leaf_method)
+
+
+def _shrink_unit(size: Size, loss: Loss, leaf_method: str) -> float:
+    has_unit = loss.task in ("regression", "ranking") and leaf_method == "gradient"
+    return typical_curvature(size, loss) if has_unit else 1.0
 
 
 def structure_rows(
@@ -337,8 +357,8 @@ def structure_outputs(n_outputs: int, sample: str | float = "auto") -> int:
     """Outputs that a structure is searched on: the root of their number, at least 3; all of them
     where the rows are stated.
 
-    3 of 7 classes (covertype) gave a test loss .7 % lower than all 7 in half the time, 4 of 10
-    (poker_100k) 24 % lower (docs/defaults.md); of 10 classes that are all alike, 3 cost .3 %.
+    3 of 7 classes (covertype) gave a test loss 0.7 % lower than all 7 in half the time, 4 of 10
+    (poker_100k) 24 % lower (docs/defaults.md); of 10 classes that are all alike, 3 cost 0.3 %.
     """
     if sample != "auto":
         return n_outputs

@@ -2,13 +2,17 @@
 
 import contextlib
 import os
+import pickle
 import sys
 import warnings
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+Error = TypeVar("Error", bound=BaseException)
 
 # How the names of files begin whose lines are not the user's: those of the library, and the one
 # that runs its context managers.
@@ -21,6 +25,19 @@ def warn(message: str) -> None:
     while frame.f_back is not None and frame.f_code.co_filename.startswith(NOT_THE_USERS):
         level, frame = level + 1, frame.f_back
     warnings.warn(message, UserWarning, stacklevel=level)
+
+
+def portable(
+    error: Error,
+    dumps: Callable[[Any], bytes] = pickle.dumps,
+    loads: Callable[[bytes], Any] = pickle.loads,
+) -> Error | RuntimeError:
+    """Return an error, or what it says if it cannot be sent to another process."""
+    try:
+        loads(dumps(error))
+    except Exception:
+        return RuntimeError("\n".join([repr(error), *getattr(error, "__notes__", ())]))
+    return error
 
 
 def require_rows(
@@ -62,6 +79,23 @@ class PageError(OSError):
 
 class ChangedTable(ValueError):  # noqa: N818
     """A table whose files have changed while they were read."""
+
+
+class DividedQuery(ValueError):  # noqa: N818
+    """Rows of a query in several pieces, which need to know one another."""
+
+    def __init__(self, query: object, pieces: list[int], name: str) -> None:
+        super().__init__(query, pieces, name)
+        self.query = query
+        self.pieces = pieces
+        self.name = name
+
+    def __str__(self) -> str:
+        numbers = " and ".join(map(str, self.pieces))
+        return (
+            f"query {self.query!r} has rows in {self.name}s {numbers} of X; all rows of a query"
+            f" must lie in one {self.name}"
+        )
 
 
 # What went wrong is the name; a suffix "Error" would add nothing.

@@ -36,7 +36,7 @@ FIRST_STRETCH = 100
 # Of how many folds residuals are learned from, by the number of rows: (most rows, folds). Of more
 # rows two are enough: 20,000 residuals. On three tables of 18,000 to 41,000 rows three folds
 # instead of five raised minus the log likelihood by .008 to .02, and changed the coverage of 90 %
-# intervals by .3 % at most; a single one raised it by .02 to .1 (docs/defaults.md).
+# intervals by 0.3 % at most; a single one raised it by .02 to .1 (docs/defaults.md).
 RESIDUAL_FOLDS = ((10_000, 5), (15_000, 4), (50_000, 3))
 FEWEST_FOLDS = 2
 

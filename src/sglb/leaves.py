@@ -158,7 +158,7 @@ class LeafRule:
         """
         # A step on a part of the rows may lead astray, and must not lead far.
         parts = not rows.is_stored and math.isfinite(self.trust_radius)
-        row_stride = max(1, rows.n_rows // PART_ROWS) if parts else 1
+        row_stride = max(1, rows.totals.n_rows_with_copies // PART_ROWS) if parts else 1
         path = NewtonPath(structure.n_leaves, rows.n_outputs, row_stride)
         for number in range(self.steps - 1):
             before = path.sum.copy()

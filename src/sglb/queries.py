@@ -84,7 +84,14 @@ class Queries:
         return np.where(finite, np.ldexp(total.astype(np.float64), -scale), np.nan)
 
     def means(self, values: Floats, weight: Floats) -> Floats:
-        """Return the weighted mean of each query."""
+        """Return the weighted mean of each query, 0 of a query without weight."""
         if are_equal(weight):
             return self.sums(values) / self.sizes
-        return self.sums(values * weight) / self.sums(weight)
+        return self.sums(values * weight) / self.totals(weight)
+
+    def totals(self, weight: Floats) -> Floats:
+        """Return what a mean divides by: the weight of each query, 1 of a query without weight."""
+        if are_equal(weight):
+            return self.sizes.astype(np.float64)
+        total = self.sums(weight)
+        return np.where(total > 0.0, total, 1.0)

@@ -9,7 +9,7 @@ from sglb import defaults
 from sglb.defaults import Size
 from sglb.leaves import LeafMethod
 from sglb.losses import Loss
-from sglb.samplers import IDLE, NOISY, SAMPLERS, Move, Named, Rates, Sampler, Tempering
+from sglb.samplers import OPTIONAL, SAMPLERS, Move, Preset, Rates, Sampler, StorableSampler
 from sglb.schedules import Schedule, read_schedule
 from sglb.transition import determinant_of_two, spectral_radius
 
@@ -27,30 +27,36 @@ def make_sampler(
     `watched` says that the chain ends where it is best.
     """
     spec = parameters["sampler"]
-    is_ladder = spec == "tempering" or isinstance(spec, Tempering)
-    if is_ladder and not _has_energy(loss):
-        raise ValueError(
-            f"sampler='tempering' exchanges temperatures by the sum of the loss, and steps of"
-            f" loss={loss.name!r} follow another function; use sampler='langevin' or 'annealed'"
-        )
-    if is_ladder and parameters["n_chains"] > 1:
-        raise ValueError(
-            f"n_chains={parameters['n_chains']} is not allowed with sampler={spec!r}, which runs"
-            " several chains and predicts by the coldest; use n_chains=1"
-        )
-    if not isinstance(spec, str):
-        _reject_idle(parameters, ("learning_rate", *IDLE), f"sampler={spec!r} has its own")
-        custom: Sampler = spec
-        return _with_length(custom, parameters) if isinstance(custom, Named) else custom
-    for name, users in IDLE.items():
-        if spec not in users:
-            reason = f"sampler={spec!r} does not use it, sampler={users[0]!r} does"
+    preset: Preset | Sampler = SAMPLERS[spec] if isinstance(spec, str) else spec
+    if getattr(preset, "exchanges", False):
+        _check_exchange(spec, loss, int(parameters["n_chains"]))
+    if not isinstance(preset, Preset):
+        _reject_idle(parameters, ("learning_rate", *OPTIONAL), f"sampler={spec!r} has its own")
+        return _with_length(preset, parameters) if isinstance(preset, StorableSampler) else preset
+    for name in OPTIONAL:
+        if name not in preset.uses:
+            user = next(other for other, its in SAMPLERS.items() if name in its.uses)
+            reason = f"sampler={spec!r} does not use it, sampler={user!r} does"
             _reject_idle(parameters, (name,), reason)
     auto = parameters["temperature"] == "auto"
-    if spec == "langevin" and auto and defaults.is_multimodal(size, loss):
-        spec = "annealed"
-    named = SAMPLERS[spec](_rates(parameters, spec, loss, leaf_method, size, watched=watched))
+    if preset.for_barriers is not None and auto and defaults.is_multimodal(size, loss):
+        preset = SAMPLERS[preset.for_barriers]
+    named = preset(_rates(parameters, preset, loss, leaf_method, size, watched=watched))
     return _with_length(named, parameters)
+
+
+def _check_exchange(spec: Any, loss: Loss, n_chains: int) -> None:
+    """Reject a loss whose steps do not follow it, and several chains of a sampler that has them."""
+    if not _has_energy(loss):
+        raise ValueError(
+            "sampler='tempering' exchanges temperatures by the sum of the loss, and steps of"
+            f" loss={loss.name!r} follow another function; use sampler='langevin' or 'annealed'"
+        )
+    if n_chains > 1:
+        raise ValueError(
+            f"n_chains={n_chains} is not allowed with sampler={spec!r}, which runs several chains"
+            " and predicts by the coldest; use n_chains=1"
+        )
 
 
 def _has_energy(loss: Loss) -> bool:
@@ -58,7 +64,7 @@ def _has_energy(loss: Loss) -> bool:
     return loss.stationary and not loss.estimated
 
 
-def _with_length(sampler: Named, parameters: Mapping[str, Any]) -> Named:
+def _with_length(sampler: StorableSampler, parameters: Mapping[str, Any]) -> StorableSampler:
     """Return a sampler whose schedules have a length, that of the chain if none is stated."""
     reject_unknown_end(sampler.schedules, parameters["early_stopping_rounds"])
     return sampler.for_length(int(parameters["n_estimators"]))
@@ -77,7 +83,7 @@ def reject_unknown_end(schedules: Mapping[str, Schedule], rounds: int | None) ->
 
 def _rates(
     parameters: Mapping[str, Any],
-    spec: str,
+    preset: Preset,
     loss: Loss,
     leaf_method: LeafMethod,
     size: Size,
@@ -92,7 +98,7 @@ def _rates(
         return auto() if is_auto else read_schedule(value, name)
 
     n_steps = int(parameters["n_estimators"])
-    friction = defaults.FRICTION if spec in IDLE["friction"] else 1.0
+    friction = defaults.FRICTION if "friction" in preset.uses else 1.0
     if parameters["friction"] != "auto":
         friction = float(parameters["friction"])
 
@@ -100,9 +106,11 @@ def _rates(
         rate = defaults.auto_learning_rate(size, n_steps, loss, leaf_method, watched=watched)
         return rate * friction  # a velocity adds up the trees of 1 / friction steps
 
+    unit = defaults.structure_noise_unit(size, loss, leaf_method)
+    unit = unit if preset.scales_structures else 1.0
     hot: float | Schedule = 0.0
     temperature: float | Schedule = 0.0
-    if spec in NOISY:
+    if preset.is_noisy:
         hot = stated("temperature", lambda: defaults.auto_hot_temperature(size, loss))
         temperature = stated("temperature", lambda: defaults.auto_temperature(size, loss))
     return Rates(
@@ -112,10 +120,12 @@ def _rates(
         shrink_rate=stated(
             "shrink_rate", lambda: defaults.auto_shrink_rate(size, loss, leaf_method)
         ),
+        hot_shrink_rate=stated(
+            "shrink_rate", lambda: defaults.auto_hot_shrink_rate(size, loss, leaf_method)
+        ),
         friction=friction,
         subsample=float(parameters["subsample"]),
-        structure_noise=float(parameters["structure_noise"])
-        * (1.0 if spec == "annealed" else defaults.structure_noise_unit(size, loss, leaf_method)),
+        structure_noise=float(parameters["structure_noise"]) * unit,
         n_steps=n_steps,
     )
 
@@ -150,12 +160,12 @@ def check_stability(move: Move, loss: Loss, leaf_method: str) -> None:
     pull = np.zeros_like(C)
     pull[:, 0] = rate * curvature * b
     if curvature > 0.0 and spectral_radius(C - pull) >= 1.0:
-        most = 2.0  # of a state of more parts that with two, of which more could be said
+        bound = 2.0  # of a state of more parts that with two, of which more could be said
         if move.transition.size == 2:  # the determinant of C is what friction leaves: 1 - a
-            most = 2.0 * (1.0 + float(determinant_of_two(C)))
+            bound = 2.0 * (1.0 + float(determinant_of_two(C)))
         raise ValueError(
             f"learning_rate={rate:g} makes the chain diverge: learning_rate * (curvature + "
-            f"shrink_rate) = {rate * (curvature + shrink_rate):g} must be below {most:g} "
+            f"shrink_rate) = {rate * (curvature + shrink_rate):g} must be below {bound:g} "
             f"(curvature {curvature:g} for loss {loss.name!r}, leaf_method {leaf_method!r}); use a "
             "smaller learning_rate"
         )

@@ -38,11 +38,6 @@ class Rows(Protocol):
         ...
 
     @property
-    def n_rows(self) -> int:
-        """Number of rows, copies included."""
-        ...
-
-    @property
     def n_outputs(self) -> int:
         """Raw scores of a row."""
         ...

@@ -17,7 +17,7 @@ from sglb.defaults import Size
 from sglb.leaves import LeafMethod, LeafRule
 from sglb.losses import Loss
 from sglb.rates import check_stability, make_sampler, reject_unknown_end
-from sglb.samplers import SAMPLERS, Move, Named, Sampler
+from sglb.samplers import SAMPLERS, Move, Sampler, StorableSampler
 from sglb.schedules import Schedule, is_schedule, last_of, parse_schedule, read_schedule
 
 
@@ -214,7 +214,7 @@ class Settings:
         """Return the parameters with the numbers and names that "auto" stands for."""
         sampler = type(self.sampler).__name__.lower()
         # Of numbers that change from step to step, how they do.
-        moving = self.sampler.schedules if isinstance(self.sampler, Named) else {}
+        moving = self.sampler.schedules if isinstance(self.sampler, StorableSampler) else {}
         schedules = {name: str(schedule) for name, schedule in moving.items()}
         return dict(parameters) | {
             "loss": loss.name,
@@ -260,7 +260,7 @@ def resolve(
     leaves = _leaf_rule(parameters, loss, leaf_method, size, move)
     leaves.check(loss, move.subsample)
     n_steps = int(parameters["n_estimators"])
-    boldest = sampler.boldest_move(n_steps) if isinstance(sampler, Named) else move
+    boldest = sampler.boldest_move(n_steps) if isinstance(sampler, StorableSampler) else move
     check_stability(boldest, loss, leaf_method)
     return Settings(
         sampler=sampler,
@@ -330,7 +330,9 @@ def _random_strength(parameters: Mapping[str, Any], loss: Loss, *, search_length
 
 def _is_noisy(parameters: Mapping[str, Any]) -> bool:
     """Whether chance may enter: without noise a weight is to do what repeating its row does."""
-    return bool(parameters["sampler"] == "langevin" and parameters["temperature"] == "auto")
+    sampler = parameters["sampler"]
+    takes_chance = isinstance(sampler, str) and SAMPLERS[sampler].takes_chance
+    return takes_chance and parameters["temperature"] == "auto"
 
 
 def n_threads(n_jobs: int | None) -> int:

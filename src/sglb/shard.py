@@ -79,7 +79,6 @@ class Shard:
         self._newton, self._n_threads = newton, n_threads
         # Rows of a copy weigh 1 / n_copies of a row, and stand for the whole data in a search.
         self._root_copies = math.sqrt(totals.n_copies)
-        self.refresh_slopes = self._here.update
 
     @classmethod
     def start(
@@ -103,11 +102,6 @@ class Shard:
         return self._sample
 
     @property
-    def n_rows(self) -> int:
-        """Rows of all shards, copies included."""
-        return self.totals.n_rows * self.totals.n_copies
-
-    @property
     def n_outputs(self) -> int:
         """Raw scores of a row."""
         return len(self.raw)
@@ -116,6 +110,10 @@ class Shard:
     def is_stored(self) -> bool:
         """Whether slopes are kept in arrays."""
         return self._here.is_stored
+
+    def refresh_slopes(self, move: Move, draws: _core.Draws) -> SlopeBounds:
+        """Compute the slopes at the current raw scores, and return bounds of them."""
+        return self._here.update(move, draws)
 
     def draw(self, plan: SamplePlan, bounds: SlopeBounds, move: Move, draws: _core.Draws) -> Sample:
         """Draw the sample that a structure is searched on; the next call makes it another one."""

@@ -64,7 +64,7 @@ class SlopesAt:
         self._queries: WholeQueries | None = None
         slopes, refresh = None, None
         bounded = loss.lipschitz is not None and (loss.smoothness is not None or not newton)
-        if bounded and totals.n_rows * totals.n_copies > STORED_ROWS:
+        if bounded and totals.n_rows_with_copies > STORED_ROWS:
             slopes = loss.slopes(target, raw, newton=newton)
         if slopes is None:
             gradient = np.empty_like(raw)

@@ -17,12 +17,15 @@ from joblib.parallel import get_active_backend
 from numpy.typing import NDArray
 
 from sglb import _core
+from sglb.errors import portable
 from sglb.threads import side_by_side
 
 Result = TypeVar("Result")
 
 # Times that a task is sent before it is given up.
 ATTEMPTS = 3
+# Errors outside a task that come again however often it is sent, such as a worker without sglb.
+HOPELESS = ImportError, TypeError, AttributeError, LookupError, pickle.PickleError
 
 
 class FailedTask(Exception):  # noqa: N818  # never seen by users: its error is
@@ -56,7 +59,7 @@ def send(tasks: Sequence[Callable[[], Result]]) -> list[Result]:
     caller. The first error of a task ends all and is raised; a task that gets lost, with the
     process or the worker that ran it, is sent again.
     """
-    packed, results = _packed(tasks), dict[int, Result]()
+    packed, results = _packed(tasks), dict[int, NDArray[np.uint8]]()
     # Where results come one by one, those before a loss are kept.
     backend, _ = get_active_backend()
     return_as = "generator_unordered" if backend.supports_return_generator else "list"
@@ -68,6 +71,8 @@ def send(tasks: Sequence[Callable[[], Result]]) -> list[Result]:
                 results[number] = result
         except FailedTask as failed:
             raise failed.error from None
+        except HOPELESS:
+            raise
         except Exception as lost:
             if not left:
                 raise LostTaskError(
@@ -77,7 +82,7 @@ def send(tasks: Sequence[Callable[[], Result]]) -> list[Result]:
                 ) from lost
         else:
             break
-    return [results[number] for number in range(len(tasks))]
+    return [pickle.loads(results[number].data) for number in range(len(tasks))]
 
 
 def threads_here(n_threads: int) -> int:
@@ -100,19 +105,11 @@ def _packed(tasks: Sequence[Callable[[], Any]]) -> NDArray[np.uint8]:
         ) from error
 
 
-def _result(packed: NDArray[np.uint8], number: int) -> tuple[int, Any]:
-    """Run a task; return its number and its result."""
+def _result(packed: NDArray[np.uint8], number: int) -> tuple[int, NDArray[np.uint8]]:
+    """Run a task; return its number and its result as bytes, so that no other error is in them."""
     try:
-        return number, pickle.loads(packed.data)[number]()
+        result = pickle.loads(packed.data)[number]()
+        return number, np.frombuffer(pickle.dumps(result, pickle.HIGHEST_PROTOCOL), np.uint8)
     except Exception as error:
         error.add_note(f"In a task of a joblib context:\n{traceback.format_exc()}")
         raise FailedTask(portable(error)) from None
-
-
-def portable(error: Exception) -> Exception:
-    """Return an error, or what it says if it cannot be sent."""
-    try:
-        pickle.loads(pickle.dumps(error))
-    except Exception:
-        return RuntimeError("\n".join([repr(error), *error.__notes__]))
-    return error

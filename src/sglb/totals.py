@@ -44,9 +44,14 @@ class Totals:
     has_weights: bool = False
 
     @property
+    def n_rows_with_copies(self) -> int:
+        """Rows of all copies."""
+        return self.n_rows * self.n_copies
+
+    @property
     def mean_weight(self) -> float:
         """Weight of a row on average."""
-        return self.total_weight / (self.n_rows * self.n_copies)
+        return self.total_weight / self.n_rows_with_copies
 
     def core_weights(self, target: Target) -> _core.Weights:
         """Return the weights of a shard's rows for kernels, which measure them in units.

@@ -69,6 +69,10 @@ class Trace:
 
     _NAMES = ("features", "lows", "highs", "depths", "gains", "values", "cover", "moves")
 
+    def _check_trees(self) -> None:
+        if not self.keep_trees:
+            raise ValueError("this trace keeps no trees: make it with keep_trees=True")
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle and copy the trees there are, as arrays."""
         return Trace.from_arrays, (self.bins, self.offset, self.arrays())
@@ -92,23 +96,27 @@ class Trace:
         """Return the arrays of all trees: features, lows, highs, gains (T, D), depths (T,), values
         (T, 2^D, K), cover (T, 2^D), the transitions C (T, d, d) and b (T, d), temperatures (T,).
         """
+        self._check_trees()
         kept = {name: getattr(self, f"_{name}")[: self._n_trees] for name in self._NAMES[:-1]}
         return kept | {"C": self.C, "b": self.b, "temperatures": self.temperatures}
 
     @property
     def C(self) -> Floats:  # noqa: N802
         """What each step multiplied the state with, (n_trees, d, d)."""
+        self._check_trees()
         n, size = self._n_trees, self.size
         return self._moves[:n, : size * size].reshape(n, size, size)
 
     @property
     def b(self) -> Floats:
         """How much of its tree each step added to the parts of the state, (n_trees, d)."""
+        self._check_trees()
         return self._moves[: self._n_trees, self.size * self.size : -1]
 
     @property
     def temperatures(self) -> Floats:
         """Temperature of each step."""
+        self._check_trees()
         return self._moves[: self._n_trees, -1]
 
     def __len__(self) -> int:
@@ -127,11 +135,13 @@ class Trace:
     @property
     def depths(self) -> NDArray[np.int32]:
         """Depth of each tree."""
+        self._check_trees()
         return self._depths[: self._n_trees]
 
     @property
     def values(self) -> Floats:
         """Leaf values as they were drawn, (n_trees, 2^max_depth, n_outputs)."""
+        self._check_trees()
         return self._values[: self._n_trees]
 
     def append(
@@ -158,6 +168,7 @@ class Trace:
 
     def append_from(self, other: "Trace") -> None:
         """Add the step that another trace has at this place."""
+        self._check_trees()
         t = self._n_trees
         if t == self._capacity:
             self._reserve(max(len(other), 2 * t))
@@ -165,8 +176,13 @@ class Trace:
             getattr(self, f"_{name}")[t] = getattr(other, f"_{name}")[t]
         self._n_trees = t + 1
 
+    def is_finite(self) -> bool:
+        """Whether all leaf values there are are finite."""
+        return bool(np.isfinite(self._values[: self._n_trees]).all())
+
     def structure(self, t: int) -> Structure:
         """Return the splits of tree t."""
+        self._check_trees()
         if t >= self._n_trees:
             raise ValueError(f"tree {t} does not exist: the chain has {self._n_trees} steps")
         return self._rows.structure(t)
@@ -321,7 +337,6 @@ class States:
     @classmethod
     def of(cls, traces: Sequence[Trace], numbers: Sequence[Sequence[int]]) -> "States":
         """Return the states of each chain after its numbers of steps, chain after chain."""
-        _check_trees(traces)
         # The model after one stretch of trees needs no other part of the state.
         size = 1 if all(len(steps) <= 1 for steps in numbers) else traces[0].size
         weights, ends, factors = [np.ones((0, size))], [], []
@@ -340,7 +355,6 @@ class States:
         """Return the mean of the last states of chains: a tree's weight in its chain over their
         number.
         """
-        _check_trees(traces)
         weights = np.concatenate([trace.weights()[:, :1] for trace in traces]) / len(traces)
         return cls(join(traces), weights, [len(weights)], [np.zeros((1, 1))])
 
@@ -379,8 +393,3 @@ class States:
         mean, variance = (np.empty((len(X), self.n_outputs)) for _ in range(2))
         _core.predict_variance(self._predictor, X, link, parameter, mean, variance, n_threads)
         return mean, variance
-
-
-def _check_trees(traces: Sequence[Trace]) -> None:
-    if not all(trace.keep_trees for trace in traces):
-        raise ValueError("this chain keeps no trees: make its trace with keep_trees=True")

@@ -225,9 +225,9 @@ def _unpack(document: dict[str, Any], arrays: Arrays) -> tuple[Model, AnyPosteri
         exchange=exchange,
     )
     depths = trees.depths[: sum(map(len, traces))]
-    known = unpack_parts(parts, model, depths, _loads_part, _is_file_of)
-    draws = known.pop("draws", None)
-    return replace(model, **known), draws
+    contents = unpack_parts(parts, model, depths, _loads_part, _is_file_of)
+    draws = contents.pop("draws", None)
+    return replace(model, **contents), draws
 
 
 _BINS = ("thresholds", "n_thresholds", "offset")

@@ -142,8 +142,8 @@ def _long_chains(
     assert isinstance(sampler, Langevin)
     same_length = all(len(trace) == plan.n_steps for trace in traces)
     require(f"{name}.n_steps", same_length, f"the chains do not have {plan.n_steps} steps")
-    n_each, rest = divmod(plan.n_draws, len(traces))
-    in_second_half = 1 <= n_each <= plan.n_steps - plan.n_steps // 2 and not rest
+    n_each, remainder = divmod(plan.n_draws, len(traces))
+    in_second_half = 1 <= n_each <= plan.n_steps - plan.n_steps // 2 and not remainder
     require(f"{name}.n_draws", in_second_half, f"{plan.n_draws} are not states of these chains")
     is_float = watched.dtype == np.float64 and watched.ndim == 4 and watched.shape[1] >= 4
     whole = is_float and (watched.shape[0], watched.shape[2]) == (len(traces), n_outputs)

@@ -42,18 +42,20 @@ def unpack_parts(
     is_file_of: Callable[[memoryview, Model], bool],
 ) -> dict[str, Any]:
     """Return the parts of a model whose trees have these depths, by the names of its fields."""
-    known: dict[str, Any] = {}
+    contents: dict[str, Any] = {}
     for name, data in parts.items():
         require(name, data.dtype == np.uint8 and data.ndim == 1, "it is not bytes")
     if "outcomes" in parts:
-        known["outcomes"] = _unpack_outcomes(parts["outcomes"], model.recipe.bins.n_features, loads)
+        contents["outcomes"] = _unpack_outcomes(
+            parts["outcomes"], model.recipe.bins.n_features, loads
+        )
     n_leaves = np.left_shift(1, depths, dtype=np.int64)
     for name in ("posterior", "draws"):
         if name in parts:
-            known[name] = unpack_draws(name, parts[name], model, n_leaves, loads, is_file_of)
-    is_short = isinstance(known.get("posterior"), ChainPosterior | None)
+            contents[name] = unpack_draws(name, parts[name], model, n_leaves, loads, is_file_of)
+    is_short = isinstance(contents.get("posterior"), ChainPosterior | None)
     require("posterior.kind", is_short, "fit does not draw states of long chains")
-    return known
+    return contents
 
 
 def _pack_outcomes(outcomes: OutcomeModel, dumps: Callable[[Model], bytes]) -> Bytes:

@@ -16,6 +16,7 @@ from sglb.archive.container import Arrays
 from sglb.categories import Encoding, storage
 from sglb.errors import ModelFormatError
 from sglb.losses import Loss
+from sglb.samplers import CLASSES
 from sglb.trace import Trace
 
 FORMAT_VERSION = 2
@@ -50,6 +51,9 @@ KIND_OF_TASK = {
     "multiclass": "classifier",
     "ranking": "ranker",
 }
+
+# Names of samplers whose chains exchange temperatures.
+LADDERS = [name for name, sampler in CLASSES.items() if sampler.exchanges]
 
 
 def _is_number(value: Any) -> bool:
@@ -163,11 +167,11 @@ def check_document(document: Mapping[str, Any]) -> None:
 
 
 def _check_fields(
-    fields: Mapping[str, Any], known: Mapping[str, Callable[[Any], bool]], where: str = ""
+    fields: Mapping[str, Any], checks: Mapping[str, Callable[[Any], bool]], where: str = ""
 ) -> None:
-    for field in sorted(set(fields) ^ set(known)):
-        raise ModelFormatError(where + field, "missing" if field in known else "unknown field")
-    for field, holds in known.items():
+    for field in sorted(set(fields) ^ set(checks)):
+        raise ModelFormatError(where + field, "missing" if field in checks else "unknown field")
+    for field, holds in checks.items():
         if not holds(fields[field]):
             raise ModelFormatError(where + field, f"{fields[field]!r} is not allowed")
 
@@ -195,7 +199,7 @@ def check_chains(document: Mapping[str, Any], n_trees: int) -> list[int]:
 def check_exchange_is_stored(document: Mapping[str, Any]) -> None:
     """Reject the file of a model whose sampler exchanges temperatures, but whose chains did not."""
     sampler = document.get("sampler")
-    is_ladder = isinstance(sampler, dict) and sampler.get("sampler") == "tempering"
+    is_ladder = isinstance(sampler, dict) and sampler.get("sampler") in LADDERS
     if is_ladder and "exchange" not in document:
         raise ModelFormatError("exchange", "missing: the chains exchanged temperatures")
 
@@ -212,14 +216,14 @@ def _check_exchange(document: Mapping[str, Any], n_trees: int) -> list[int]:
     match document["sampler"]:
         case {"lost": str(), **others} if not others:  # one of the user's own, or his learning rate
             pass
-        case {"sampler": "tempering", "arguments": {"n_replicas": int(n_replicas)}}:
+        case {"sampler": str(), "arguments": {"n_replicas": int(n_replicas)}}:
             if len(rates) != n_replicas - 1:
                 wrong = f"{n_replicas} chains do not have {len(rates)} pairs of neighbours"
                 raise ModelFormatError("exchange", wrong)
         case _:
             raise ModelFormatError("exchange", "the sampler exchanges no temperatures")
-    length, rest = divmod(n_trees, len(rates) + 1)
-    if rest or not length:
+    length, remainder = divmod(n_trees, len(rates) + 1)
+    if remainder or not length:
         wrong = f"{n_trees} trees are not those of {len(rates) + 1} chains of one length"
         raise ModelFormatError("exchange", wrong)
     return [length] * (len(rates) + 1)
@@ -255,8 +259,8 @@ def check_trees(arrays: Arrays, sizes: Mapping[str, int]) -> None:
     first, second = thresholds[:, :-1], thresholds[:, 1:]
     in_tree = np.arange(sizes["D"]) < arrays["depths"][:, None]
     features = arrays["features"]
-    known = (features >= 0) & (features < sizes["F"])
-    n_codes = n_thresholds[np.where(known, features, 0)] + 2  # a missing value has a code too
+    is_feature = (features >= 0) & (features < sizes["F"])
+    n_codes = n_thresholds[np.where(is_feature, features, 0)] + 2  # a missing value has a code too
     lows, highs = arrays["lows"], arrays["highs"]
     C, temperatures = arrays["C"], arrays["temperatures"]
     # A model of one part shrinks; how parts of several mix is up to the sampler.
@@ -267,7 +271,7 @@ def check_trees(arrays: Arrays, sizes: Mapping[str, int]) -> None:
         "thresholds padding": used | (thresholds == np.inf),
         "thresholds order": (first < second) | ~used[:, 1:],
         "depths": (arrays["depths"] >= 0) & (arrays["depths"] <= sizes["D"]),
-        "features": known | ~in_tree,
+        "features": is_feature | ~in_tree,
         "lows": (lows <= highs) | ~in_tree,
         "highs": (highs < n_codes) | ~in_tree,
         "values": np.isfinite(arrays["values"]),

@@ -27,9 +27,9 @@ MOST_TRIPLES = 8
 RIDGE = 5.0
 
 # A gain must also be this many standard deviations above chance: on a table of 6,600 rows chance
-# alone gives .3 %, and hundreds of candidates are measured. Compared with no such bound, the test
+# alone gives 0.3 %, and hundreds of candidates are measured. Compared with no such bound, the test
 # log loss of that table changed by -1.4 % (standard error 1.1, four splits that had no part in the
-# choice), that of three larger tables by less than .2 %.
+# choice), that of three larger tables by less than 0.2 %.
 LEAST_ERRORS = 5.0
 
 # At most this many columns, those of the largest gains, are combined: 780 pairs.

@@ -35,15 +35,15 @@ class Vocabulary:
         is_used = np.zeros(len(column.labels) + 1, dtype=bool)  # the last is for index -1
         is_used[column.index] = True
         used = np.flatnonzero(is_used[:-1]).tolist()
-        known = {index: label for index in used if (label := column.labels[index]) is not None}
-        ordered = sorted(known, key=known.__getitem__)
-        labels = [known[index] for index in ordered]
+        label_of = {index: label for index in used if (label := column.labels[index]) is not None}
+        ordered = sorted(label_of, key=label_of.__getitem__)
+        labels = [label_of[index] for index in ordered]
         is_new = [True, *map(ne, labels[1:], labels)][: len(labels)]  # labels may repeat
-        kept = tuple(compress(labels, is_new))
-        numbers = np.full(len(is_used), len(kept), dtype=np.int32)
+        distinct = tuple(compress(labels, is_new))
+        numbers = np.full(len(is_used), len(distinct), dtype=np.int32)
         numbers[ordered] = np.cumsum(is_new, dtype=np.int32) - 1
-        has_missing = bool(is_used[-1]) or len(known) < len(used)
-        return cls(kept, has_missing), numbers[column.index]
+        has_missing = bool(is_used[-1]) or len(label_of) < len(used)
+        return cls(distinct, has_missing), numbers[column.index]
 
     @property
     def n_levels(self) -> int:

@@ -1,10 +1,10 @@
 """Rows of a chain in other places: pieces of a table, held by servers that answer questions."""
 
 from sglb.cluster.comm import Comm, SerialComm
-from sglb.cluster.dealt import DealtRows, deal
+from sglb.cluster.dealt import DealtRows
 from sglb.cluster.processes import LocalProcesses, LostServerError
 from sglb.cluster.raw import Piece
-from sglb.cluster.server import Moved, Server
+from sglb.cluster.server import Moved, Server, is_of_a_step
 from sglb.cluster.table import ClusterTable
 from sglb.training_set import TrainingSet
 
@@ -27,6 +27,6 @@ __all__ = [
     "SerialComm",
     "Server",
     "TrainingData",
-    "deal",
     "in_memory",
+    "is_of_a_step",
 ]

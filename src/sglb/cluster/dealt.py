@@ -1,8 +1,7 @@
 """A table that is dealt to servers, in pieces: what is known of it where the chain is."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,10 +10,10 @@ from numpy.typing import NDArray
 from sglb.bundles import Bundles
 from sglb.cluster.comm import Comm
 from sglb.cluster.parts import by_piece
-from sglb.cluster.raw import Piece
 from sglb.cluster.rows import RemoteRows
 from sglb.cluster.server import Moved
 from sglb.code_layout import CodeLayout
+from sglb.errors import DividedQuery
 from sglb.losses import Loss
 from sglb.target import Target
 from sglb.totals import Totals
@@ -91,22 +90,11 @@ def check_divisible(loss: Loss) -> None:
         )
 
 
-def deal(data: TrainingSet, cuts: Sequence[int]) -> Mapping[int, Piece]:
-    """Cut rows of a copy before each of some numbers, the first of them 0; return the pieces."""
-    n_rows = data.n_rows // data.n_copies
-    pieces = {}
-    for number, (first, last) in enumerate(pairwise([*cuts, n_rows])):
-        inside = np.zeros(n_rows, dtype=np.bool_)
-        inside[first:last] = True
-        pieces[number] = Piece(data.take(np.tile(inside, data.n_copies)), first)
-    check_whole_queries([piece.data.target for piece in pieces.values()])
-    return pieces
-
-
-def check_whole_queries(parts: Sequence[Target]) -> None:
-    """Reject pieces that divide a query, whose rows need to know one another."""
-    queries = np.concatenate([np.unique(part.groups) for part in parts])
-    numbers, counts = np.unique(queries, return_counts=True)
+def check_whole_queries(groups: Sequence[NDArray[np.int64]], name: str) -> None:
+    """Reject pieces, which users call by a name, that divide a query."""
+    of_pieces = [np.unique(part) for part in groups]
+    queries, counts = np.unique(np.concatenate(of_pieces), return_counts=True)
     if (counts > 1).any():
-        divided = numbers[np.argmax(counts > 1)]
-        raise ValueError(f"query {divided} lies in several pieces; deal whole queries to a piece")
+        divided = int(queries[np.argmax(counts > 1)])
+        holders = [number for number, part in enumerate(of_pieces) if divided in part]
+        raise DividedQuery(divided, holders, name)

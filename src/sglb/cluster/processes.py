@@ -3,6 +3,7 @@
 import multiprocessing
 import pickle
 import signal
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection
@@ -12,6 +13,7 @@ from typing import Any, Self
 
 from sglb.cluster.comm import share_of
 from sglb.cluster.server import Server
+from sglb.errors import portable
 
 # Seconds in which a process that is told to end does.
 PATIENCE = 5.0
@@ -37,28 +39,42 @@ class LocalProcesses:
         *,
         raw: bool = False,
     ) -> None:
-        context = multiprocessing.get_context("spawn")
         self._connections: list[Connection] = []
         self._processes: list[Any] = []
         self._lock = Lock()
         self._n_asked = 0
+        self._is_broken = False
         self._numbers = [list(held) for held in pieces]
-        for held in pieces:
-            near, far = context.Pipe()
-            process = context.Process(target=_serve, args=(far, n_threads), daemon=True)
-            process.start()
-            far.close()
-            self._connections.append(near)
-            self._processes.append(process)
-            near.send((0, "read" if raw else "hold", held))
-        self._receive()
+        try:
+            for held in pieces:
+                self._start(n_threads, "read" if raw else "hold", held)
+            self._receive()
+        except BaseException:
+            self.close()
+            raise
+
+    def _start(self, n_threads: int, question: str, held: Mapping[int, Any]) -> None:
+        context = multiprocessing.get_context("spawn")
+        near, far = context.Pipe()
+        process = context.Process(target=_serve, args=(far, n_threads), daemon=True)
+        process.start()
+        far.close()
+        self._connections.append(near)
+        self._processes.append(process)
+        near.send((0, question, held))
 
     def ask(
         self, question: str, *arguments: Any, shares: Mapping[int, Any] | None = None
     ) -> list[Any]:
         """Return the answer of each server; the first error of one is raised here."""
         with self._lock:  # chains may run in several threads
-            return self._ask(question, arguments, shares)
+            if self._is_broken:
+                raise LostServerError("a question was interrupted, and the rest of it is unknown")
+            try:
+                return self._ask(question, arguments, shares)
+            except KeyboardInterrupt:  # half a message may be on its way
+                self._is_broken = True
+                raise
 
     def _ask(
         self, question: str, arguments: tuple[Any, ...], shares: Mapping[int, Any] | None
@@ -81,8 +97,9 @@ class LocalProcesses:
             with suppress(OSError):
                 connection.send(None)
             connection.close()
+        end = time.monotonic() + PATIENCE
         for process in self._processes:
-            process.join(PATIENCE)
+            process.join(max(end - time.monotonic(), 0.0))
             if process.is_alive():
                 process.kill()
                 process.join()
@@ -100,19 +117,20 @@ class LocalProcesses:
 
     def _receive(self) -> list[Any]:
         """Return the answers; all are read even if one is an error."""
-        answers, errors = [], []
+        packed = []
         for number, connection in enumerate(self._connections):
             asked = -1
             try:
-                while asked != self._n_asked:  # not the answer to a question that was interrupted
-                    asked, answer, error = connection.recv()
+                while asked != self._n_asked:  # not the answer to an earlier question
+                    asked, answer = connection.recv()
             except (EOFError, OSError):
                 raise self._lost(number) from None
-            answers.append(answer)
-            errors += [error] if error is not None else []
-        if errors:
-            raise errors[0]
-        return answers
+            packed.append(answer)
+        answers = [pickle.loads(answer) for answer in packed]
+        for _, error in answers:
+            if error is not None:
+                raise error
+        return [answer for answer, _ in answers]
 
     def _lost(self, number: int) -> LostServerError:
         process = self._processes[number]
@@ -135,9 +153,12 @@ def _serve(connection: Connection, n_threads: int) -> None:
         if message is None:
             return
         number, question, *arguments = message
-        answer, problem = None, None
-        try:
-            answer = getattr(server, question)(*arguments)
-        except Exception as error:  # the one who asks decides what to do about it
-            problem = error
-        connection.send((number, answer, problem))
+        connection.send((number, _answer(server, question, arguments)))
+
+
+def _answer(server: Server, question: str, arguments: list[Any]) -> bytes:
+    """Return an answer and None, or None and the error, for the one who asks to decide upon."""
+    try:
+        return pickle.dumps((getattr(server, question)(*arguments), None), -1)
+    except Exception as error:
+        return pickle.dumps((None, portable(error)), -1)

@@ -32,6 +32,15 @@ class Piece(NamedTuple):
     first_row: int
 
 
+class Outline(NamedTuple):
+    """What is known of rows before they are read: their number, and the names of the columns, or
+    how many there are in an array.
+    """
+
+    n_rows: int
+    columns: list[str] | int
+
+
 class RawPiece:
     """Rows of an array or a frame of any library. Its methods are the questions of the table.
 
@@ -45,21 +54,32 @@ class RawPiece:
         self._table: Any = np.asarray(table) if frame is None else frame
         self._numbers: NDArray[Any] | Columns = np.empty((len(self._table), 0))
         self._n_threads = n_threads
+        self._outline = Outline(len(self._table), columns_of(self._table))
+        self._label_digests: dict[int, str] = {}
         self._kept = np.ones(len(self._table), dtype=np.bool_)
         self._codes: Bytes | None = None
         self._dtype, self._digest = np.dtype(np.float64), ""
         self._n_copies, self._more = 1, np.empty((0, 0), dtype=np.uint8)
         self.piece: Piece | None = None
 
-    def n_rows(self) -> int:
-        """Return the number of rows, also of those that are dropped later."""
-        return len(self._kept)
+    def outline(self) -> "Outline":
+        """Return the number of rows, also of those that are dropped later, and the columns."""
+        return self._outline
 
     def labels(self, column: int) -> LabelColumn:
         """Return the labels of a column."""
         if isinstance(self._table, np.ndarray):
-            return label_numbers(self._table[:, column])
-        return read_label_column(self._table[:, column])
+            labels = label_numbers(self._table[:, column])
+        else:
+            labels = read_label_column(self._table[:, column])
+        self._label_digests[column] = label_digest(labels)
+        return labels
+
+    def label_digest(self, column: int) -> str:
+        """Return a digest of the labels of a column."""
+        if column not in self._label_digests:
+            self.labels(column)
+        return self._label_digests[column]
 
     def choose(self, columns: list[int], first_row: int) -> np.dtype[Any]:
         """Take these columns for numbers; return their type here.
@@ -156,3 +176,23 @@ class RawPiece:
 def digest(codes: Bytes) -> str:
     """Return a digest of codes."""
     return hashlib.sha256(np.ascontiguousarray(codes).data).hexdigest()
+
+
+def columns_of(table: Any) -> list[str] | int:
+    """Return the names of the columns of a frame, or how many an array has."""
+    frame = as_frame(table)
+    if frame is not None:
+        return list(frame.columns)
+    shape = np.shape(table)
+    return shape[1] if len(shape) > 1 else 1
+
+
+def label_digest(column: LabelColumn) -> str:
+    """Return a digest of the labels of rows, whatever their numbers."""
+    used = {column.labels[index] for index in np.unique(column.index).tolist() if index >= 0}
+    names = sorted(name for name in used if name is not None)
+    numbers = {name: number for number, name in enumerate(names)}
+    by_label = np.array([*(numbers.get(label, -1) for label in column.labels), -1], dtype=np.int32)
+    result = hashlib.sha256(by_label[column.index].tobytes())
+    result.update("\0".join(names).encode(errors="surrogatepass"))
+    return result.hexdigest()

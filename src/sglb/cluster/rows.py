@@ -65,11 +65,6 @@ class RemoteRows:
         self._asked.clear()
 
     @property
-    def n_rows(self) -> int:
-        """Number of rows, copies included."""
-        return self.totals.n_rows * self.totals.n_copies
-
-    @property
     def raw(self) -> Floats:
         """Raw scores of all rows, (n_outputs, n_rows): a copy."""
         n_copies = self.totals.n_copies
@@ -159,7 +154,7 @@ class RemoteRows:
 
     def losses(self, constant: Floats | None = None) -> tuple[Floats, Floats]:
         """Return the losses and weights of rows that are enough to estimate a mean of."""
-        rows = self.loss.representative_rows(self.n_rows)
+        rows = self.loss.representative_rows(self.totals.n_rows_with_copies)
         answers = self._ask("losses", constant, rows)
         losses, weights = zip(*(piece for answer in answers for piece in answer), strict=True)
         return np.concatenate(losses), np.concatenate(weights)

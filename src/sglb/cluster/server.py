@@ -27,6 +27,21 @@ from sglb.weights import RowSelection
 Floats = NDArray[np.float64]
 
 
+# What a chain asks in each step: work on the rows that does not grow with trees or columns. All
+# other questions read, code, send or repeat whole pieces.
+OF_A_STEP = frozenset(
+    {
+        "draw", "is_finite", "is_stored", "leaf_sums", "look_ahead", "losses", "move", "pack",
+        "pilot", "refresh", "squares",
+    }
+)  # fmt: skip
+
+
+def is_of_a_step(question: str, arguments: Sequence[Any]) -> bool:
+    """Whether a question to a server is one that each step asks, and takes no longer than that."""
+    return question == "ask" and arguments[2] in OF_A_STEP
+
+
 class Moved(Exception):  # noqa: N818  # nothing is wrong: the question is asked once more
     """Pieces have moved to other servers, which know nothing yet of the chains on them."""
 

@@ -1,6 +1,6 @@
 """A table whose pieces are on servers: what a fit asks of it, by questions to them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,8 +10,9 @@ from sglb.bins import Bins
 from sglb.bundles import Bundles
 from sglb.cluster.comm import Comm
 from sglb.cluster.dealt import DealtRows, check_whole_queries
+from sglb.cluster.raw import Outline, columns_of, label_digest
 from sglb.cluster.server import Moved
-from sglb.code_layout import CodeLayout
+from sglb.code_layout import MOST_ROWS, CodeLayout
 from sglb.held import HeldCodes, HeldNumbers, HeldTable
 from sglb.labels import LabelColumn
 from sglb.target import Target
@@ -22,12 +23,15 @@ Bytes = NDArray[np.uint8]
 class Pieces:
     """The pieces of a table, in its order, and the questions that have changed them."""
 
-    def __init__(self, comm: Comm, numbers: list[int]) -> None:
+    def __init__(self, comm: Comm, numbers: list[int], name: str) -> None:
         self.comm = comm
         self.numbers = numbers
+        self.name = name
         self._epoch = comm.epoch
         self._changes: list[tuple[_Question, list[Any]]] = []
-        self.n_rows: list[int] = self.ask("n_rows", changes=True)
+        outlines: list[Outline] = self.ask("outline", changes=True)
+        self.n_rows = [outline.n_rows for outline in outlines]
+        self.columns = [outline.columns for outline in outlines]
 
     @property
     def starts(self) -> list[int]:
@@ -63,7 +67,11 @@ class Pieces:
 
     def catch_up(self) -> None:
         """Bring pieces that have been read anew to where the others are."""
-        self.ask("n_rows")
+        self.ask("outline")
+
+    def remember(self, question: str, answers: list[Any], *arguments: Any) -> None:
+        """Let pieces that are read anew be asked a question, which had these answers."""
+        self._changes.append((_Question(question, arguments, None, {}), answers))
 
     def _repeat(self) -> None:
         """Ask again what has changed pieces; reject those that are not what they were."""
@@ -73,9 +81,9 @@ class Pieces:
             for number, first, again in zip(self.numbers, before, answers, strict=True):
                 if first != again:
                     raise ValueError(
-                        f"partition {number} of X has other rows than before, now that it was read"
-                        " again after its worker was lost; X must have the same rows whenever it is"
-                        " read: read it from files, or persist it"
+                        f"{self.name} {number} of X has other rows than before, now that it was"
+                        " read again after its worker was lost; X must have the same rows whenever"
+                        " it is read: read it from files, or persist it"
                     )
         self._epoch = epoch
 
@@ -94,12 +102,36 @@ class _Question(NamedTuple):
     options: dict[str, Any]
 
 
-class ClusterTable(HeldTable):
-    """A table dealt to servers; `empty` is one without rows, of the same types."""
+class Shares(Mapping[int, Any]):
+    """Arguments for pieces, made when they are sent: nobody holds all of them."""
 
-    def __init__(self, comm: Comm, numbers: list[int], empty: Any) -> None:
-        self.pieces = Pieces(comm, numbers)
+    def __init__(self, numbers: Sequence[int], make: Callable[[int], Any]) -> None:
+        self._positions = {number: position for position, number in enumerate(numbers)}
+        self._make = make
+
+    def __getitem__(self, number: int) -> Any:
+        return self._make(self._positions[number])
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._positions)
+
+    def __len__(self) -> int:
+        return len(self._positions)
+
+
+class ClusterTable(HeldTable):
+    """A table dealt to servers; `empty` is one without rows, of the same columns.
+
+    `name` is what users call the pieces.
+    """
+
+    def __init__(self, comm: Comm, numbers: list[int], empty: Any, name: str = "partition") -> None:
+        self.pieces = Pieces(comm, numbers, name)
         self._empty = empty
+        for number, columns in zip(numbers, self.pieces.columns, strict=True):
+            check_columns(f"{name} {number} of X", columns, columns_of(empty))
+        if len(self) > MOST_ROWS:  # before anything is coded
+            raise ValueError(f"at most {MOST_ROWS} rows can be trained on, not {len(self)}")
 
     def __len__(self) -> int:
         return self.pieces.starts[-1]
@@ -111,11 +143,13 @@ class ClusterTable(HeldTable):
 
     def held_labels(self, column: int) -> LabelColumn:
         """Return the labels of a categorical column of all rows."""
-        index, labels = [], list[str | None]()
-        for part in self.pieces.ask("labels", column):
-            index.append(np.where(part.index < 0, part.index, part.index + len(labels)))
-            labels += part.labels
-        return LabelColumn(np.concatenate(index).astype(np.int32), labels)
+        parts: list[LabelColumn] = self.pieces.ask("labels", column)
+        self.pieces.remember("label_digest", [label_digest(part) for part in parts], column)
+        index, numbers = [], dict[str | None, int]()
+        for part in parts:
+            known = [numbers.setdefault(label, len(numbers)) for label in part.labels]
+            index.append(np.array([*known, -1], dtype=np.int32)[part.index])
+        return LabelColumn(np.concatenate(index), list(numbers))
 
     def held_numbers(self, columns: list[int]) -> "ClusterNumbers":
         """Return numeric columns."""
@@ -196,10 +230,10 @@ class ClusterCodes(HeldCodes):
         """Return the codes copy after copy, and after them further features."""
         ends = np.cumsum(self._n_rows)[:-1]
         copies = [np.split(copy, ends, axis=1) for copy in np.split(columns, n_copies, axis=1)]
-        shares = {
-            number: np.concatenate(parts, axis=1)
-            for number, *parts in zip(self.pieces.numbers, *copies, strict=True)
-        }
+        shares = Shares(
+            self.pieces.numbers,
+            lambda position: np.concatenate([copy[position] for copy in copies], axis=1),
+        )
         self.pieces.ask("extend", n_copies, shares=shares, changes=True)
         return ClusterCodes(self.pieces, self._n_features + len(columns), self._n_rows, n_copies)
 
@@ -237,21 +271,43 @@ class ClusterCodes(HeldCodes):
             pieces.catch_up,
         )
 
-    def _targets(self, target: Target, n_copies: int) -> dict[int, tuple[Target, int]]:
+    def _targets(self, target: Target, n_copies: int) -> Shares:
         """Return the target of each piece, and the number of its first row."""
-        n_in_all, shares, first = sum(self._n_rows), {}, 0
-        for number, n_rows in zip(self.pieces.numbers, self._n_rows, strict=True):
-            rows = np.arange(first, first + n_rows) + n_in_all * np.arange(n_copies)[:, None]
-            shares[number] = target.take(rows.ravel()), first
-            first += n_rows
+        starts = np.cumsum([0, *self._n_rows])
+        offsets = starts[-1] * np.arange(n_copies)[:, None]
+
+        def rows_of(position: int) -> NDArray[np.int64]:
+            rows: NDArray[np.int64] = np.arange(starts[position], starts[position + 1]) + offsets
+            return rows.ravel()
+
         if len(target.groups):
-            check_whole_queries([part for part, _ in shares.values()])
-        return shares
+            parts = [target.groups[rows_of(position)] for position in range(len(self._n_rows))]
+            check_whole_queries(parts, self.pieces.name)
+        return Shares(
+            self.pieces.numbers,
+            lambda position: (target.take(rows_of(position)), int(starts[position])),
+        )
 
     def _meetings(
         self, groups: Sequence[Sequence[int]], on: Bytes, *, first_rows: bool
     ) -> NDArray[np.intp]:
         return np.concatenate(self.pieces.ask("meetings", groups, on, first_rows=first_rows))
+
+
+def check_columns(name: str, columns: list[str] | int, expected: list[str] | int) -> None:
+    """Reject a piece, called by a name, whose columns are not those of the table in its order."""
+    if columns == expected:
+        return
+    if isinstance(columns, int) or isinstance(expected, int):
+        raise ValueError(f"the columns of {name} are {columns}, those of the table {expected}")
+    odd = [column for column in columns if column not in expected]
+    missing = [column for column in expected if column not in columns]
+    if odd or missing:
+        raise ValueError(f"{name} has other columns than the table: {odd} and not {missing}")
+    raise ValueError(
+        f"{name} has the columns of the table in another order: {columns[:20]} instead of"
+        f" {expected[:20]}; its values would be taken for those of other columns"
+    )
 
 
 def cut(rows: NDArray[Any], pieces: Pieces, n_rows: list[int]) -> dict[int, NDArray[Any]]:

@@ -33,11 +33,19 @@ class CrossConformal:
     over all n training rows i, with alpha = 1 - coverage and k(i) the fold of row i. For
     exchangeable rows, and folds drawn independently of them, the coverage is at least
 
-        1 - 2 alpha                                                     K = n (jackknife+)
-        1 - 2 alpha - min(2 (1 - 1/K) / (n/K + 1), (1 - K/n) / (K + 1))   K folds of equal size
+        1 - 2 alpha                                    K = n (jackknife+)
+        1 - 2 alpha - 2 (1 - 1/K) / (n/K + 1)          folds of any sizes
+        1 - 2 alpha - (1 - K/n) / (K + 1)              folds of equal size
 
-    whatever the models are; this is `Intervals.guarantee`. It is 1 - alpha up to small terms for
-    models that change little when a fold is left out, and in practice close to that.
+    whatever the models are; the best of these is `Intervals.guarantee`. It is 1 - alpha up to small
+    terms for models that change little when a fold is left out, and in practice close to that.
+
+    The last two are Theorem 4, which is stated for folds of equal size. The first of them needs no
+    such folds. The conformal p-value of fold k, p_k = (1 + number of its R_i that are not below the
+    new residual) / (n_k + 1), is valid whatever n_k is. Outside the interval the sum of
+    (n_k + 1) p_k is at most alpha (n + 1) + K - 1, so that the mean of p_k, weighted by n_k + 1, is
+    at most alpha + (1 - alpha) (K - 1) / (n + K), and twice such a mean of p-values is a p-value
+    (Vovk and Wang, 2020). The second needs rows and new rows to change places fold by fold.
 
     y, mean and scale (n_rows,) are out-of-fold values of the training rows, fold (n_rows,) their
     folds 0..K-1. Weights are not supported: CV+ has no proof for rows that are not exchangeable.
@@ -56,15 +64,11 @@ class CrossConformal:
         return sum(map(len, self.scores))
 
     def guarantee(self, coverage: float) -> float:
-        """Return the proven coverage of intervals with this nominal coverage, at least 0.
-
-        Theorem 4 is for folds of equal size; sizes that differ by a row are taken as equal.
-        """
+        """Return the proven coverage of intervals with this nominal coverage, at least 0."""
         n_rows, n_folds = len(self), len(self.scores)
-        size = n_rows / n_folds
-        loss = min(
-            2.0 * (1.0 - 1.0 / n_folds) / (size + 1.0), (1.0 - n_folds / n_rows) / (n_folds + 1.0)
-        )
+        loss = 2.0 * (1.0 - 1.0 / n_folds) / (n_rows / n_folds + 1.0)
+        if len(set(map(len, self.scores))) == 1:
+            loss = min(loss, (1.0 - n_folds / n_rows) / (n_folds + 1.0))
         return max(1.0 - 2.0 * (1.0 - coverage) - loss, 0.0)
 
     def interval(

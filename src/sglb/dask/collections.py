@@ -42,6 +42,15 @@ def partitions_of(X: Any) -> DelayedTable:
     )
 
 
+def parts_of(collection: Any) -> tuple[list[Any], Callable[[list[Any]], Any]]:
+    """Return delayed parts of a collection, and what makes one array or frame of them."""
+    if isinstance(collection, dask.array.Array):
+        whole_rows = collection.rechunk(dict.fromkeys(range(1, collection.ndim), -1))
+        return whole_rows.to_delayed().ravel().tolist(), np.concatenate
+    join, details = collection.__dask_postcompute__()
+    return list(collection.to_delayed()), lambda parts: join(parts, *details)
+
+
 def in_memory(value: Any, bring: Callable[[Any], Any]) -> Any:
     """Return collections as arrays and frames in memory, also those in lists and tuples."""
     if isinstance(value, list | tuple):

@@ -2,12 +2,13 @@
 
 Dask moves the data, this module asks and answers. A question has an answer in time, or its worker
 is taken to be lost: the scheduler is told to forget it, its partitions are read again elsewhere,
-and who asked asks once more (`Moved`). Tasks may take any time, as long as the workers are heard
-of. A worker that wakes up later is asked nothing.
+and who asked asks once more (`Moved`). Tasks, and questions that grow with columns or trees, may
+take any time, as long as the workers are heard of. A worker that wakes up later is asked nothing.
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from threading import RLock
 from types import TracebackType
@@ -16,32 +17,15 @@ from typing import Any, NamedTuple, Self
 from dask.distributed import Client, Future
 from distributed.protocol.pickle import dumps
 
-from sglb.cluster import LostServerError, Moved
+from sglb.cluster import LostServerError, Moved, is_of_a_step
 from sglb.cluster.comm import share_of
-from sglb.dask.actors import DaskServer, NotServedError, hand_over
+from sglb.dask.actors import DaskServer, NotServedError, Packed, hand_over
+from sglb.dask.collections import parts_of
+from sglb.dask.lookout import LOOK_EVERY, Lookout, LostWorkerError
 from sglb.dask.workers import Worker, forget, holders_of, workers_of
 
-# Seconds between two looks whether a worker that has not answered yet is still there.
-LOOK_EVERY = 0.5
 # Seconds in which a worker that can be reached from here answers, and a client ends.
 REACH = 5.0
-
-
-# Questions that grow with the rows of a worker times columns or trees: to code, and to come to
-# where a trace has led.
-LONG = frozenset({"ask_pieces", "start"})
-
-
-class LostWorkerError(Exception):
-    """A worker that does not answer any more."""
-
-    def __init__(self, address: str, reason: str) -> None:
-        super().__init__(address, reason)
-        self.address = address
-        self.reason = reason
-
-    def __str__(self) -> str:
-        return f"{self.address}: {self.reason}"
 
 
 class Held(NamedTuple):
@@ -78,6 +62,7 @@ class DaskComm:
         self._client, self._direct = client, direct_client(client, timeout)
         self._lock = RLock()
         self._held: dict[str, Held] = {}
+        self._lookout = Lookout(client, timeout, self._held.keys())
         self._homes: dict[int, str] = {}
         self._lost: list[LostWorkerError] = []
         self._to_place = set(self.numbers)
@@ -98,31 +83,31 @@ class DaskComm:
     ) -> list[Any]:
         """Return the answer of each server; the first error of one is raised here."""
         message = dumps((question, arguments))
+        in_time = is_of_a_step(question, arguments)
         with self._lock:
-            try:
-                long = question in LONG
-                answers = [] if self._to_place else self._ask_all(message, shares, long=long)
-            except LostWorkerError as lost:
-                self._shut(lost)
+            answers = {} if self._to_place else self._ask_all(message, shares, in_time=in_time)
             if self._to_place:
                 self._place_all()
                 raise Moved
-        for _, error in answers:
+        for address, (_, error) in answers.items():
             if error is not None:
+                error.add_note(f"That was {address}.")
                 raise error
-        return [answer for answer, _ in answers]
+        return [answer for answer, _ in answers.values()]
 
     def bring(self, value: Any) -> Any:
         """Return a collection of Dask as an array or a frame in memory."""
-        with releasing([self._client.compute(value)]) as [future]:
-            while True:
-                try:
-                    self._finish(future, f"a {type(value).__name__}")
-                    with suppress(TimeoutError):
-                        return future.result(timeout=self.timeout)
-                    self._look("", 0.0)  # a worker that hangs may have a part of it
-                except LostWorkerError as lost:
-                    self._shut(lost)
+        parts, join = parts_of(value)
+        name = f"a {type(value).__name__} that is brought to the client"
+        with releasing(self._client.compute(parts)) as futures:
+            return join([self._fetch(future, name) for future in futures])
+
+    def _fetch(self, future: Future, name: str) -> Any:
+        while True:
+            try:
+                return self._lookout.fetch(future, name)
+            except LostWorkerError as lost:
+                self._shut(lost)
 
     def close(self) -> None:
         """Let the servers go."""
@@ -142,45 +127,69 @@ class DaskComm:
         self.close()
 
     def _ask_all(
-        self, message: bytes, shares: Mapping[int, Any] | None, *, long: bool
-    ) -> list[tuple[Any, Any]]:
-        waiting, end = [], time.monotonic() + self.timeout
+        self, message: bytes, shares: Mapping[int, Any] | None, *, in_time: bool
+    ) -> dict[str, tuple[Any, Any]]:
+        """Return the answer or the error of each server; those without lose their workers."""
+        here: dict[str, list[int]] = {address: [] for address in self._held}
+        for number, home in self._homes.items():
+            here[home].append(number)
+        asked, lost = dict[str, Any](), list[LostWorkerError]()
         for address, held in self._held.items():
-            here = [number for number, home in self._homes.items() if home == address]
-            share = share_of(here, shares)
+            share = share_of(here[address], shares)
             try:
-                asked = held.actor.ask(message, here, dumps(share[0]) if share else None)
+                asked[address] = held.actor.ask(
+                    message, here[address], dumps(share[0]) if share else None
+                )
             except RuntimeError as gone:  # the scheduler knows that it is lost
-                raise LostWorkerError(address, str(gone)) from gone
-            waiting.append((address, asked.result))
-        answers = [
-            (address, self._wait(address, result, end, long=long)) for address, result in waiting
-        ]
-        for address, (_, error) in answers:
+                lost.append(LostWorkerError(address, str(gone)))
+        packed = self._wait(asked, lost, in_time=in_time)
+        answers = {address: answer.unpack() for address, answer in packed.items()}
+        for address, (_, error) in answers.items():
             if isinstance(error, NotServedError):
-                raise LostWorkerError(address, str(error))
-        return [answer for _, answer in answers]
+                lost.append(LostWorkerError(address, str(error)))
+        for each in lost:
+            self._shut(each)
+        return answers
 
     def _wait(
-        self, address: str, result: Callable[..., Any], end: float, *, long: bool = False
-    ) -> Any:
-        """Return a result from a worker; raise LostWorkerError if there is none in time.
+        self, asked: Mapping[str, Any], lost: list[LostWorkerError], *, in_time: bool
+    ) -> dict[str, Packed]:
+        """Return what comes from workers; `lost` gets those from which nothing comes.
 
-        What takes `long` has any time, as long as the worker is heard of.
+        All others are waited for: no server is busy when it gets the partitions of a lost one. What
+        need not come `in_time` has any, as long as the worker is heard of.
         """
-        while True:
+        answers, waiting = dict[str, Packed](), dict(asked)
+        end = time.monotonic() + self.timeout
+        while waiting:
+            address = next(iter(waiting))
             left = end - time.monotonic()
             try:
-                return result(timeout=max(min(left, LOOK_EVERY), 0.01))
-            except TimeoutError:
-                worker = self._workers().get(address)
-                if worker is None:
-                    raise LostWorkerError(address, "it has ended") from None
-                if left <= 0.0 and not (long and worker.silence <= self.timeout):
-                    reason = f"it has not answered for {self.timeout:g} s"
-                    raise LostWorkerError(address, reason) from None
+                patience = max(min(left, LOOK_EVERY), 0.01) if in_time else LOOK_EVERY
+                answers[address] = waiting[address].result(timeout=patience)
+                del waiting[address]
             except (OSError, RuntimeError) as error:
-                raise LostWorkerError(address, str(error)) from error
+                if waiting[address].done() or not isinstance(error, TimeoutError):
+                    lost.append(LostWorkerError(address, str(error) or repr(error)))
+                    del waiting[address]
+                    continue
+                late = in_time and left <= 0.0
+                for each in self._gone(waiting, late=late):
+                    lost.append(each)
+                    del waiting[each.address]
+        return answers
+
+    def _gone(self, waiting: Mapping[str, Any], *, late: bool) -> list[LostWorkerError]:
+        """Return those of workers that have ended or are silent, or all that have not answered."""
+        workers, gone = self._lookout.workers(), []
+        for address, answer in waiting.items():
+            worker = workers.get(address)
+            if worker is None:
+                gone.append(LostWorkerError(address, "it has ended"))
+            elif not answer.done() and (late or worker.silence > self.timeout):
+                reason = f"it has not answered for {self.timeout:g} s"
+                gone.append(LostWorkerError(address, reason))
+        return gone
 
     def _shut(self, lost: LostWorkerError) -> None:
         """Do without a worker; raise if too many were lost."""
@@ -210,13 +219,12 @@ class DaskComm:
         numbers = sorted(self._to_place)
         with releasing(self._client.compute([self.partitions[n] for n in numbers])) as futures:
             for number, future in zip(numbers, futures, strict=True):
-                self._finish(future, f"partition {number}")
+                self._lookout.finish(future, f"partition {number}")
             holders = holders_of(self._client, [future.key for future in futures], self.timeout)
-            for number, lying in zip(numbers, holders, strict=True):
-                self._homes[number] = self._homes.get(number) or self._home(lying)
+            self._find_homes(dict(zip(numbers, holders, strict=True)))
             with releasing(list(map(self._give, numbers, futures))) as tasks:
                 for number, task in zip(numbers, tasks, strict=True):
-                    self._finish(task, f"partition {number}", self._homes[number])
+                    self._lookout.finish(task, f"partition {number}", self._homes[number])
                     self._to_place.discard(number)
 
     def _give(self, number: int, table: Future) -> Future:
@@ -224,79 +232,50 @@ class DaskComm:
         address = self._homes[number]
         held = self._serve(address)
         return self._client.submit(
-            hand_over, held.name, number, table, self.timeout, workers=[address], pure=False
+            hand_over, held.name, number, table, workers=[address], pure=False
         )
-
-    def _finish(self, future: Future, name: str, address: str = "") -> None:
-        """Wait for a task, of a worker or of any, however long it takes; raise its error."""
-        stands_still = 0.0
-        while True:
-            try:
-                failure = future.exception(timeout=LOOK_EVERY)
-                break
-            except TimeoutError:
-                stands_still = self._look(address, stands_still)
-        if isinstance(failure, NotServedError):
-            raise LostWorkerError(address, str(failure))
-        if future.cancelled():
-            raise LostServerError(
-                f"{name} cannot be read again: its source was in the memory of a lost worker; read"
-                " X from files, or train again"
-            )
-        if failure is not None:
-            future.result()  # raises it with its traceback
-
-    def _look(self, address: str, stands_still: float) -> float:
-        """Look after the workers; return since when the one that shall work does not, or none does.
-
-        Raise LostWorkerError for one that has ended, is silent, or does not work in time.
-        """
-        workers, now = self._workers(), time.monotonic()
-        for held in self._held:
-            if held not in workers:
-                raise LostWorkerError(held, "it has ended")
-        for each, worker in workers.items():
-            if worker.silence > self.timeout:
-                raise LostWorkerError(each, f"it was not heard of for {self.timeout:g} s")
-        needed = [workers[address]] if address else list(workers.values())
-        if any(worker.status == "running" for worker in needed):
-            return 0.0
-        if not stands_still or now - stands_still <= self.timeout:
-            return stands_still or now
-        if not needed:
-            raise LostServerError(f"the cluster has had no workers for {self.timeout:g} s")
-        status = ", ".join(sorted({worker.status for worker in needed}))
-        reason = f"it has been {status} for {self.timeout:g} s; a paused worker is short of memory"
-        raise LostWorkerError(address or next(iter(workers)), reason)
 
     def _serve(self, address: str) -> Held:
         """Return the server on a worker, started if there is none."""
         if address not in self._held:
             self._n_started += 1
             name = f"sglb-{self._direct.id}-{self._n_started}"
-            n_threads = self._workers().get(address, Worker(1, "", 0.0)).n_threads
+            n_threads = self._lookout.workers().get(address, Worker(1, "", 0.0)).n_threads
             future = self._direct.submit(
                 DaskServer, name, n_threads, actor=True, workers=[address], pure=False
             )
-            with self._direct.as_current():
-                actor = self._wait(address, future.result, time.monotonic() + self.timeout)
+            self._lookout.finish(future, "a server of rows", address)  # once its worker has time
+            try:
+                with self._direct.as_current():
+                    actor = future.result(timeout=self.timeout)
+            except TimeoutError:
+                raise LostWorkerError(address, "it has started no server") from None
             self._held[address] = Held(name, actor, future)
         return self._held[address]
 
-    def _workers(self) -> dict[str, Worker]:
-        return workers_of(self._client, self.timeout)
+    def _find_homes(self, holders: Mapping[int, list[str]]) -> None:
+        """Give partitions homes: where they lie, or with the workers that have the fewest."""
+        running, counts = self._running(), Counter(self._homes.values())
+        for number, lying in holders.items():
+            if number not in self._homes:
+                near = [address for address in lying if address in running]
+                home = near[0] if near else min(running, key=counts.__getitem__)
+                self._homes[number] = home
+                counts[home] += 1
 
-    def _home(self, lying: list[str]) -> str:
-        """Return a worker where a partition lies, or the one with the fewest; wait for one."""
-        stands_still, homes = 0.0, list(self._homes.values())
+    def _running(self) -> list[str]:
+        """Return the workers that take tasks; wait for one."""
+        stands_still = 0.0
         while True:
-            running = [a for a, worker in self._workers().items() if worker.status == "running"]
-            for address in lying:
-                if address in running:
-                    return address
+            workers = self._lookout.workers()
+            running = [
+                address
+                for address, worker in workers.items()
+                if worker.status == "running" and worker.silence <= self.timeout
+            ]
             if running:
-                return min(running, key=homes.count)
-            stands_still = self._look("", stands_still)
+                return running
+            stands_still = self._lookout.look("", stands_still)
             time.sleep(LOOK_EVERY)
 
 
@@ -328,7 +307,11 @@ def direct_client(client: Client, timeout: float) -> Client:
         set_as_default=False,
         timeout=timeout,
     )
-    direct.direct_to_workers = all(_reaches(direct, address) for address in workers)
+    try:
+        direct.direct_to_workers = all(_reaches(direct, address) for address in workers)
+    except BaseException:
+        direct.close(timeout=min(timeout, REACH))
+        raise
     return direct
 
 

@@ -60,7 +60,10 @@ class OnCluster:
         return self
 
     def predict(self, X: Any, *arguments: Any, **options: Any) -> Any:
-        """Predict as the ordinary estimator; of a collection of Dask an array, when asked for."""
+        """Predict as the ordinary estimator; of a collection of Dask an array, when asked for.
+
+        X may also be a folder of Parquet files with the columns of the model, and others.
+        """
         return self._by_partition("predict", X, arguments, options)
 
     def predict_raw(self, X: Any, *arguments: Any, **options: Any) -> Any:
@@ -77,6 +80,8 @@ class OnCluster:
         self, method: str, X: Any, arguments: tuple[Any, ...], options: dict[str, Any]
     ) -> Any:
         """Return what a method says of each partition, one below the other."""
+        if isinstance(X, str | Path):
+            X = self._features_of(read_folder(X))
         if not is_collection(X):
             return getattr(super(), method)(X, *arguments, **options)
         delayed, empty = partitions_of(X)
@@ -97,6 +102,14 @@ class OnCluster:
             for part, n_rows in zip(delayed, chunks, strict=True)
         ]
         return dask.array.concatenate(blocks)
+
+    def _features_of(self, frame: Any) -> Any:
+        """Return the columns that the model was trained on."""
+        names = list(getattr(self, "feature_names_in_", frame.columns))
+        missing = [name for name in names if name not in frame.columns]
+        if missing:
+            raise ValueError(f"the folder has no columns {missing}, which the model was trained on")
+        return frame[names]
 
     def _ordinary(self) -> Any:
         """Return the same model as an estimator that needs no cluster."""

@@ -46,6 +46,26 @@ def holders_of(client: Client, keys: Sequence[Any], timeout: float) -> list[list
     return holders
 
 
+def needed_by(client: Client, keys: Sequence[Any], timeout: float) -> set[str]:
+    """Return the addresses of the workers that make results, or hold what they are made of."""
+
+    def look(dask_scheduler: Any) -> list[str]:
+        to_see = [dask_scheduler.tasks.get(key) for key in keys]
+        seen, addresses = set(), set()
+        while to_see:
+            task = to_see.pop()
+            if task is None or task.key in seen:
+                continue
+            seen.add(task.key)
+            workers = [*(task.who_has or ()), task.processing_on]
+            addresses |= {worker.address for worker in workers if worker is not None}
+            if task.state != "memory":
+                to_see += task.dependencies
+        return list(addresses)
+
+    return set(_on_scheduler(client, timeout, look))
+
+
 def forget(client: Client, address: str, timeout: float) -> None:
     """Make the scheduler take a worker for lost, so that nothing waits for data on it.
 
@@ -80,6 +100,11 @@ def _on_scheduler(client: Client, timeout: float, function: Callable[..., Any]) 
     """
     try:
         return client.run_on_scheduler(function, callback_timeout=timeout)
+    except ValueError as error:  # distributed.scheduler.blocked-handlers names "run_function"
+        raise ValueError(
+            f"the scheduler {client.scheduler.address} runs no functions of its clients, by which"
+            f" sglb looks after the workers: {error}"
+        ) from error
     except (OSError, TimeoutError) as error:
         raise LostServerError(
             f"the scheduler {client.scheduler.address} does not answer ({error!r}); train again,"

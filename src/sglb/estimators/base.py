@@ -69,8 +69,8 @@ class ChainEstimator(RowReader):
     @classmethod
     def _get_param_names(cls) -> list[str]:
         """Return the parameters, sorted; scikit-learn reads the signature anew at each call."""
-        known = known_names(cls)
-        return list(super()._get_param_names() if known is None else sorted(known))
+        names = known_names(cls)
+        return list(super()._get_param_names() if names is None else sorted(names))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -219,12 +219,12 @@ class ChainEstimator(RowReader):
             spread. "auto" is .3 / curvature of the loss for numbers, at most .3 for logarithms, so
             that 90 % intervals of the mean held known functions in about 90 % of the rows. For
             classes it is the largest of 3, 1.7, 1, ... .01 at which the mean of the draws should
-            cost at most .1 % of the log loss on new rows, even if the model's log odds are 10 % too
+            cost at most 0.1 % of the log loss on new rows, even with the model's log odds 10 % too
             small. Intervals that hold the true probabilities need more, .3 to 1.
         temperature : 1 for a loss that is minus a log likelihood; for the squared loss the variance
             of the noise. "auto" is 1 for classes, and in regression what fit with uncertainty=True
             has learned. Else it is learned here, by chains without a fold of X, y: five up to 2,000
-            rows, one above 8,000, each of which takes a bit less than fit did.
+            rows, one from 8,000 on, each of which takes about as long as fit did.
         n_steps : steps of the chain of each draw; "auto" is 150 to 2,400, as many as it takes that
             the variance of the draws no longer changes. Of a chain of kind "paper"
             "auto" is what it takes that draws are nearly independent, about 4 n_draws * curvature
@@ -273,26 +273,26 @@ class ChainEstimator(RowReader):
         if model is None:
             return state
         # Fitted attributes follow from the model, and the model travels as a model file does.
-        kept = {name: value for name, value in state.items() if not name.endswith("_")}
+        attributes = {name: value for name, value in state.items() if not name.endswith("_")}
         # A pickle, unlike a file, brings everything back: objects among the parameters too.
         recipe = model.recipe
         lost = {name: value for name, value in recipe.parameters.items() if is_lost(value)}
         sampler = recipe.settings.sampler
-        kept |= {"_sampler": sampler} if is_lost(sampler) else {}
-        return kept | {"_bytes": archive.dumps(model), "_lost": lost}
+        attributes |= {"_sampler": sampler} if is_lost(sampler) else {}
+        return attributes | {"_bytes": archive.dumps(model), "_lost": lost}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
-        kept = dict(state)
-        data, lost = kept.pop("_bytes", None), kept.pop("_lost", {})
-        sampler = kept.pop("_sampler", None)
-        super().__setstate__(kept)
+        attributes = dict(state)
+        data, lost = attributes.pop("_bytes", None), attributes.pop("_lost", {})
+        sampler = attributes.pop("_sampler", None)
+        super().__setstate__(attributes)
         if data is None:
             return
         model = archive.loads(data)
         recipe = replace(model.recipe, parameters=model.recipe.parameters | lost)
         if sampler is not None:
             recipe = replace(recipe, settings=replace(recipe.settings, sampler=sampler))
-        if recipe.loss is None and kept.get("loss") is not None:
+        if recipe.loss is None and attributes.get("loss") is not None:
             recipe = replace(recipe, loss=self._choose_loss(recipe.classes))
         model = replace(model, recipe=recipe)
         self._adopt(model)

@@ -68,11 +68,11 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator, DecisionMixin):  # ty
         model._fitted()
         _require_classes(model.classes_)
         folds = FoldModels(model, X, y, sample_weight)
-        known = folds.target.classes
-        if not np.array_equal(known, model.classes_):
+        classes = folds.target.classes
+        if not np.array_equal(classes, model.classes_):
             raise ValueError(
-                f"y has the classes {known.tolist()}, the model {model.classes_.tolist()}; pass the"
-                " rows that the model was fitted to"
+                f"y has the classes {classes.tolist()}, the model {model.classes_.tolist()}; pass"
+                " the rows that the model was fitted to"
             )
         return self._calibrate(folds.out_of_fold(log_odds), folds.target.values, folds.weight)
 
@@ -116,7 +116,7 @@ def log_odds(model: "SGLBClassifier", X: Any) -> Floats:
     """
     link = model._core_link()
     if link is not None:
-        return model.decision_function(X) / (link.parameter if link.name == "sigmoid" else 1.0)
+        return model.decision_function(X) / link.unit
     if model.loss_ is None:
         return model.decision_function(X)
     logarithm = log(np.maximum(model.predict_proba(X), LEAST))

@@ -23,8 +23,8 @@ def number_labels(labels: Array) -> tuple[Floats, Array]:
             offset = labels.astype(wide) - wide(first)
             is_label = np.bincount(offset.astype(np.int64, copy=False)) > 0
             numbers = np.cumsum(is_label, dtype=np.float64) - 1.0
-            known = np.flatnonzero(is_label).astype(wide) + wide(first)
-            return numbers[offset], known.astype(labels.dtype)
+            label_values = np.flatnonzero(is_label).astype(wide) + wide(first)
+            return numbers[offset], label_values.astype(labels.dtype)
     classes, index = np.unique(labels, return_inverse=True)
     return index.astype(np.float64), classes
 

@@ -48,10 +48,10 @@ class SGLBClassifier(ClassifierMixin, ChainEstimator, DecisionMixin):  # type: i
     max_bins : bins of a number, 2 to 255; a missing value has its own besides. "auto" is
         254 for numbers, 128 for two classes, 64 for more.
     sampler : "plain" (gradient boosting), "stochastic" (on samples of the rows, set subsample),
-        "langevin" (SGLB), "annealed" (SGLB that cools down; what "langevin" becomes for losses of
-        numbers that are not convex), "hamiltonian" (SGLB with momentum), "cyclical" (long
-        steps and short ones in turn), "tempering" (four chains that exchange temperatures), or an
-        object of `sglb.samplers` that brings its own rates.
+        "langevin" (SGLB), "annealed" (SGLB whose temperature and shrink rate fall; what "langevin"
+        becomes for losses of numbers that are not convex), "hamiltonian" (SGLB with momentum),
+        "cyclical" (long steps and short ones in turn), "tempering" (four chains that exchange
+        temperatures), or an object of `sglb.samplers` that brings its own rates.
     temperature : 0 is no noise, 1 the Bayesian posterior; "auto" follows from the loss.
     shrink_rate : the paper's gamma, which pulls the model to its start; "auto" by the loss.
     friction : share of its velocity that a step of sampler="hamiltonian" loses, in (0, 1]; "auto"

@@ -96,8 +96,8 @@ class ConformalClassifier:
             raise ValueError(f"the model knows a single class, {model.classes_.tolist()[0]!r}")
         self.model = model
         probability = _require_rows(model.predict_proba(X))
-        known = Target.of([], classes=model.classes_)
-        label = model._read_target(y, equal_weights(len(probability)), known).values
+        template = Target.of([], classes=model.classes_)
+        label = model._read_target(y, equal_weights(len(probability)), template).values
         self.n_rows = np.bincount(label.astype(np.intp), minlength=len(model.classes_))
         self._classes = ConformalClasses(label, probability)
 

@@ -23,13 +23,13 @@ def _read_signature(constructor: Callable[..., None]) -> tuple[str, ...] | None:
 
 def check_names(kind: type[Any], names: Iterable[str]) -> None:
     """Raise TypeError for a name that is not a parameter of a class, with the nearest that is."""
-    known = known_names(kind)
-    if known is None:
+    parameters = known_names(kind)
+    if parameters is None:
         return
     for name in names:
-        if name not in known:
-            near = get_close_matches(name, known, n=1)
-            advice = f"; did you mean {near[0]!r}?" if near else f"; it has {', '.join(known)}"
+        if name not in parameters:
+            near = get_close_matches(name, parameters, n=1)
+            advice = f"; did you mean {near[0]!r}?" if near else f"; it has {', '.join(parameters)}"
             raise TypeError(f"{kind.__name__} has no parameter {name!r}{advice}")
 
 

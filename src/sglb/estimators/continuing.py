@@ -15,9 +15,9 @@ from sglb.checkpoints import describe
 from sglb.defaults import SCHEDULED
 from sglb.losses import Loss
 from sglb.model import Model
-from sglb.prepare import LabelledRows, Prepared, Request, pose, prepare_more
+from sglb.prepare import LabelledRows, Preparation, Request, pose, prepare_more
 from sglb.rates import check_stability
-from sglb.samplers import Named, Sampler, Tempering
+from sglb.samplers import Sampler, StorableSampler, Tempering
 from sglb.settings import NOT_IN_FILES
 from sglb.trace import Trace
 
@@ -43,7 +43,9 @@ class Origin:
         """The traces of the chains, by the names that a journal has for them."""
         return {f"chain {number}": trace for number, trace in enumerate(self.model.traces)}
 
-    def prepare(self, rows: LabelledRows, loss: Loss, request: Request, n_threads: int) -> Prepared:
+    def prepare(
+        self, rows: LabelledRows, loss: Loss, request: Request, n_threads: int
+    ) -> Preparation:
         """Return the model's recipe with more steps, and rows as it codes them."""
         recipe, parameters = self.model.recipe, request.parameters
         recipe.check_noise()
@@ -62,7 +64,7 @@ class Origin:
             settings=settings,
             total_weight=rows.target.total_weight,
         )
-        if recipe.loss is not None and isinstance(settings.sampler, Named):
+        if recipe.loss is not None and isinstance(settings.sampler, StorableSampler):
             # More steps of a schedule than the model was checked for.
             move = settings.sampler.boldest_move(self.n_steps)
             check_stability(move, recipe.loss, settings.leaves.method)
@@ -79,11 +81,11 @@ class Origin:
         """Return the sampler of the model, or the stated one if its file may not have held it."""
         settings = self.model.recipe.settings
         sampler = settings.sampler
-        if hasattr(stated, "move") and not isinstance(sampler, Named):
+        if hasattr(stated, "move") and not isinstance(sampler, StorableSampler):
             sampler = stated
         if isinstance(sampler, archive.LostSampler):
             raise ValueError(f"init_model: {_why_lost(self.model.recipe.parameters)}")
-        if not isinstance(sampler, Named):
+        if not isinstance(sampler, StorableSampler):
             return sampler
         # Schedules without a length have that of the model, and go on for more steps.
         return sampler.for_length(settings.n_steps).for_length(self.n_steps)
@@ -154,11 +156,11 @@ def _check_alike(
     for name, value in parameters.items():
         if name in FREE or name not in recipe.parameters:
             continue
-        then = recipe.parameters[name]
-        if then is None and name in NOT_IN_FILES:
+        model_value = recipe.parameters[name]
+        if model_value is None and name in NOT_IN_FILES:
             continue
-        if describe(value) != describe(then):
+        if describe(value) != describe(model_value):
             raise ValueError(
-                f"{words}: {name}={value!r} differs from the {name}={then!r} that the model was"
-                f" trained with; call set_params({name}={then!r})"
+                f"{words}: {name}={value!r} differs from the {name}={model_value!r} that the model"
+                f" was trained with; call set_params({name}={model_value!r})"
             )

@@ -107,21 +107,21 @@ def tune(probability: Floats, target: Target, metric: Any, costs: Any) -> Tuned:
         raise ValueError(f"metric='cost' and costs go together; {ADVICE}")
     sweep = Sweep(probability, target.values > 0.0, target.weight)
     if is_cost:
-        known = target.with_costs(read_costs(costs, len(target), target.classes)).realised_costs
-        idle = sums.mean(known[:, 0], target.weight)
-        return sweep.by_savings(known[:, 0] - known[:, 1], idle)
+        realised = target.with_costs(read_costs(costs, len(target), target.classes)).realised_costs
+        idle = sums.mean(realised[:, 0], target.weight)
+        return sweep.by_savings(realised[:, 0] - realised[:, 1], idle)
     rule = find_metric(metric)
     if isinstance(rule, CountMetric):
         return sweep.by_counts(rule)
-    kept = target.take(target.weight > 0.0)
-    if not are_equal(kept.weight):
+    weighted = target.take(target.weight > 0.0)
+    if not are_equal(weighted.weight):
         raise ValueError(
             "a function of (y, decisions) knows of no weights; pass a metric by name, or an object"
             " with of_counts(counts), as those of sglb.thresholds are"
         )
-    return Sweep(probability[target.weight > 0.0], kept.values > 0.0, kept.weight).by_function(
-        rule, target.classes
-    )
+    return Sweep(
+        probability[target.weight > 0.0], weighted.values > 0.0, weighted.weight
+    ).by_function(rule, target.classes)
 
 
 def tune_out_of_fold(
@@ -129,14 +129,14 @@ def tune_out_of_fold(
 ) -> Tuned:
     """Return the best threshold of rows (X, y, weight), by clones that have not seen them."""
     folds = FoldModels(model, *rows)
-    classes, known = folds.target.classes, model.classes_
-    if len(classes) != 2 or not np.array_equal(classes, known):
+    classes, model_classes = folds.target.classes, model.classes_
+    if len(classes) != 2 or not np.array_equal(classes, model_classes):
         raise ValueError(
-            f"y has the classes {classes.tolist()}, the model {known.tolist()}; a threshold needs"
-            " two, and the rows that the model was fitted to"
+            f"y has the classes {classes.tolist()}, the model {model_classes.tolist()}; a threshold"
+            " needs two, and the rows that the model was fitted to"
         )
     if costs is not None:
-        costs = take_costs(read_costs(costs, folds.n_stated, classes), folds.kept)
+        costs = take_costs(read_costs(costs, folds.n_stated, classes), folds.row_numbers)
     probability = folds.out_of_fold(lambda clone, X: clone.predict_proba(X)[:, 1])
     target = Target.of(folds.target.values, folds.weight, classes=classes)
     return tune(probability, target, metric, costs)

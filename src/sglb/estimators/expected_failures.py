@@ -3,7 +3,7 @@
 from typing import Any
 
 from sglb.losses import LOSSES, Loss
-from sglb.samplers import NOISY
+from sglb.samplers import SAMPLERS
 from sglb.schedules import extremes_of, read_schedule
 from sglb.settings import check_parameters
 
@@ -45,7 +45,7 @@ def _draws_by_row(estimator: Any) -> bool:
     """Whether the model depends on the order of its rows."""
     sampler, subsample = estimator.sampler, estimator.subsample
     if isinstance(sampler, str):
-        is_noisy = sampler in NOISY and estimator.temperature != 0
+        is_noisy = SAMPLERS[sampler].is_noisy and estimator.temperature != 0
     else:
         move = sampler.move(0)
         is_noisy, subsample = move.noise > 0.0, move.subsample
@@ -74,7 +74,7 @@ def _is_hot(estimator: Any) -> bool:
     """Whether there is so much noise that it carries the chain over barriers."""
     if not isinstance(estimator.sampler, str):
         return True
-    if estimator.sampler not in NOISY:
+    if not SAMPLERS[estimator.sampler].is_noisy:
         return False
     if estimator.temperature != "auto":
         return extremes_of(read_schedule(estimator.temperature, "temperature"))[1] >= MUCH_NOISE

@@ -52,8 +52,11 @@ class FoldModels(Generic[E]):
         # Read here, so that a message names a row of the whole table.
         target = estimator._read_target(y, weight)
         estimator._choose_loss(target.classes).check_target(target)
-        self.n_stated, self.kept = len(weight), np.flatnonzero(weight > 0.0)
-        self.target, self.weight = target.take(self.kept), take_weight(weight, self.kept)
+        self.n_stated, self.row_numbers = len(weight), np.flatnonzero(weight > 0.0)
+        self.target, self.weight = (
+            target.take(self.row_numbers),
+            take_weight(weight, self.row_numbers),
+        )
         _require_enough(self.target)
         self._order, self.fold = assign_rows(self.target, draw_seed(estimator.random_state))
 
@@ -70,7 +73,9 @@ class FoldModels(Generic[E]):
             # Equal weights are a fit without weights.
             stated = None if are_equal(weight) else weight
             new = clone(self.estimator)
-            fits.append(partial(_fit, new, self.table, self.kept[rows], labels[rows], stated))
+            fits.append(
+                partial(_fit, new, self.table, self.row_numbers[rows], labels[rows], stated)
+            )
         return tuple(tasks.run(fits))
 
     def __len__(self) -> int:
@@ -88,7 +93,7 @@ class FoldModels(Generic[E]):
         return values
 
     def _take(self, rows: RowIndices) -> Any:
-        return self.table.take(self.kept[rows])
+        return self.table.take(self.row_numbers[rows])
 
 
 def _fit(estimator: E, table: Table, rows: RowIndices, labels: Any, weight: Any) -> E:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sglb.callbacks import Callback
-from sglb.errors import warn
+from sglb.errors import DividedQuery, warn
 from sglb.estimators.absent import Absent
 from sglb.estimators.base import Array, ChainEstimator, Floats
 from sglb.estimators.constructor import keep
@@ -110,14 +110,17 @@ class SGLBRanker(ChainEstimator):
                 stated_sets.append(_with_groups(stated_set, ids, f"eval_group[{number}]"))
             except ValueError as error:
                 raise ValueError(f"eval_set[{number}]: {error}") from error
-        return self._train(
-            stated,
-            stated_sets,
-            eval_metric,
-            callbacks,
-            resume_from=resume_from,
-            init_model=init_model,
-        )
+        try:
+            return self._train(
+                stated,
+                stated_sets,
+                eval_metric,
+                callbacks,
+                resume_from=resume_from,
+                init_model=init_model,
+            )
+        except DividedQuery as error:
+            raise _with_id(error, _query_ids(group, qid), stated.groups) from None
 
     def _read_rows(self, stated: StatedSet) -> LabelledRows:
         rows = super()._read_rows(stated)
@@ -135,8 +138,8 @@ class SGLBRanker(ChainEstimator):
     def _choose_loss(self, classes: Array) -> Loss:
         loss = get_loss(self.loss, n_classes=2)
         if not isinstance(loss, RankingLoss):
-            known = ", ".join(name for name, kind in LOSSES.items() if kind.task == "ranking")
-            raise ValueError(f"loss={loss.name!r} is not a ranking loss; known: {known}")
+            names = ", ".join(name for name, kind in LOSSES.items() if kind.task == "ranking")
+            raise ValueError(f"loss={loss.name!r} is not a ranking loss; known: {names}")
         return loss
 
     def _predict_from(self, raw: Floats) -> Floats:
@@ -180,8 +183,8 @@ class SGLBRanker(ChainEstimator):
         weight = read_weight(stated.weight, raw)
         target = self._read_target(y, weight).in_groups(stated.groups)
         # A model file does not hold a loss of the user's own.
-        known = self._model.recipe.loss or get_loss("query_squared")
-        known.check_target(target)
+        loss = self._model.recipe.loss or get_loss("query_squared")
+        loss.check_target(target)
         return mean_over_queries("ndcg", target, raw)
 
     predict_interval = predict_quantiles = predict_distribution = Absent(
@@ -206,6 +209,15 @@ def _with_groups(stated: StatedSet, ids: Any, name: str = "group") -> StatedSet:
     """Return stated rows with the numbers of their groups, and weights of rows."""
     groups = read_groups(ids, _n_rows(stated), name)
     return stated._replace(groups=groups, weight=read_query_weight(stated.weight, groups))
+
+
+def _with_id(error: DividedQuery, ids: Any, groups: NDArray[np.int64]) -> DividedQuery:
+    """Return an error with the query's id instead of its number, if queries have ids."""
+    if len(ids) != len(groups):
+        return error
+    query = list(ids)[int(np.argmax(groups == error.query))]
+    named = query.item() if isinstance(query, np.generic) else query
+    return DividedQuery(named, error.pieces, error.name)
 
 
 def _n_rows(stated: StatedSet) -> int:

@@ -211,7 +211,7 @@ def reason_without_outcomes(model: Model) -> str:
     loss = model.recipe.loss
     if loss is None or loss.law is None:
         name = "of the user" if loss is None else repr(loss.name)
-        laws = [repr(known) for known, kind in LOSSES.items() if isinstance(kind.law, str)]
+        laws = [repr(loss_name) for loss_name, kind in LOSSES.items() if isinstance(kind.law, str)]
         return (
             f"loss {name} has no distribution of y, and so no interval: fit with uncertainty=True"
             f" and one of loss={', '.join(laws)}, or with loss='quantile', quantile=[0.05, 0.5,"

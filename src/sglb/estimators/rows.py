@@ -83,8 +83,8 @@ class RowReader(FittedChain):
         classes = self._fitted().recipe.classes
         features = self._read(X, n_threads(self.n_jobs))
         weight = self._training_weight(y, read_weight(sample_weight, features))
-        known = Target.of([], classes=classes) if len(classes) else None
-        target = self._read_target(y, weight, known).in_groups(groups)
+        template = Target.of([], classes=classes) if len(classes) else None
+        target = self._read_target(y, weight, template).in_groups(groups)
         return LabelledRows(features, _with_costs(target, costs)).with_weight()
 
 

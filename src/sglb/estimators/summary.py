@@ -102,8 +102,8 @@ def _quantiles(values: Floats | None) -> str:
 
 def _quantile(values: Floats, level: float) -> float:
     """Return a quantile over the rows that can be judged, NaN where draws are equal everywhere."""
-    known = values[~np.isnan(values)]
-    return float(np.quantile(known, level)) if len(known) else math.nan
+    numbers = values[~np.isnan(values)]
+    return float(np.quantile(numbers, level)) if len(numbers) else math.nan
 
 
 def summarise(posterior: AnyPosterior, curvature: float | None) -> PosteriorSummary:

@@ -38,6 +38,16 @@ class Link:
     name: Literal["identity", "sigmoid", "softmax", "exponential", "sorted"]
     parameter: float = 1.0
 
+    @property
+    def is_exponential(self) -> bool:
+        """Whether raw scores are logarithms of predictions."""
+        return self.name == "exponential"
+
+    @property
+    def unit(self) -> float:
+        """Log-odds are raw scores divided by this, where predictions are probabilities."""
+        return self.parameter if self.name == "sigmoid" else 1.0
+
     def __call__(self, raw: Floats) -> Floats:
         """Return predictions in the shape of raw; rows of several scores are its last axis."""
         raw = np.asarray(raw, dtype=np.float64)

@@ -4,9 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sglb import _core
 from sglb.losses.base import Floats
 from sglb.losses.ranking import FillSlopes, QuerySlopes, RankingLoss
+from sglb.losses.ranking_metric import core_queries
 from sglb.target import Target
+from sglb.weights import are_equal
 
 
 @dataclass(frozen=True)
@@ -40,8 +43,14 @@ class QuerySquared(RankingLoss):
     def slopes_on(self, target: Target) -> FillSlopes:
         """Return the residuals less their mean in the query."""
 
+        queries, relevance = core_queries(target), np.ascontiguousarray(target.values)
+        weight = None if are_equal(target.weight) else np.ascontiguousarray(target.weight)
+        total = target.queries.totals(target.weight)
+
         def fill(at: QuerySlopes) -> None:
-            at.gradient[:] = _centred(target, at.raw)
+            _core.centred_residuals(
+                queries, relevance, weight, total, at.raw, at.gradient, at.n_threads
+            )
             if at.hessian is not None:
                 at.hessian[:] = 1.0
 

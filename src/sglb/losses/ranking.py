@@ -102,8 +102,8 @@ class RankingLoss(Loss):
 
         def refresh(n_threads: int, draws: _core.Draws) -> tuple[float, float]:
             fill(QuerySlopes(raw[0], gradient[0], second, draws, n_threads))
-            bound = 0.0 if second is None else float(second.max(initial=0.0))
-            return float(np.abs(gradient).max(initial=0.0)), bound
+            bound = 0.0 if hessian is None else _core.largest(hessian, n_threads)
+            return _core.largest(gradient, n_threads), bound
 
         return _core.Slopes(gradient, hessian), refresh
 
@@ -119,8 +119,8 @@ def once(target: Target, loss: RankingLoss, compute: Callable[[], Floats]) -> Fl
 
     A fit asks for them when it adapts the loss, when it resolves "auto" and at each chain's steps.
     """
-    for known, values in target.computed:
-        if known == loss:
+    for key, values in target.computed:
+        if key == loss:
             return values
     values = compute()
     values.flags.writeable = False

@@ -181,5 +181,5 @@ def _report_of_lines(probe: Probe, findings: list[Finding]) -> LossReport:
 
 
 def _largest(bounds: list[float | None]) -> float | None:
-    known = [bound for bound in bounds if bound is not None]
-    return max(known) if len(known) == len(bounds) else None
+    numbers = [bound for bound in bounds if bound is not None]
+    return max(numbers) if len(numbers) == len(bounds) else None

@@ -62,9 +62,9 @@ def check_rows(loss: Loss, y: Floats, start: Floats, length: float) -> None:
             *(differences(probe, line, "loss", "gradient") for line in paths), strict=True
         )
     )
-    known = np.isfinite(error)
-    wrong = known & (error > TOLERANCE)
-    if np.count_nonzero(wrong) <= WRONG * np.count_nonzero(known):
+    comparable = np.isfinite(error)
+    wrong = comparable & (error > TOLERANCE)
+    if np.count_nonzero(wrong) <= WRONG * np.count_nonzero(comparable):
         return
     line, point, row = np.unravel_index(
         int(np.argmax(np.where(wrong, np.abs(slope), -1.0))), wrong.shape

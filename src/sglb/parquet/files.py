@@ -1,5 +1,6 @@
 """Parquet files as one table, read some rows at a time; that a file changes is an error."""
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ class ParquetFiles:
                 schema = file.schema_arrow.remove_metadata()
                 if not number:
                     self.schema = schema
+                    self.index = _index_of(file.schema_arrow)
                 self._check_schema(each, schema)
                 self._footers.append(file.metadata)
         repeated = {name for name in self.schema.names if self.schema.names.count(name) > 1}
@@ -88,7 +90,10 @@ class ParquetFiles:
 
 
 def list_files(path: str | Path | Sequence[str | Path]) -> list[Path]:
-    """Return the files of a folder by name, a file or several as stated."""
+    """Return the files of a folder by name, a file or several as stated.
+
+    Numbers in names count as numbers, as Dask has them: part.2 comes before part.10.
+    """
     if not isinstance(path, str | Path):
         files = [Path(each) for each in path]
         if not files:
@@ -97,13 +102,26 @@ def list_files(path: str | Path | Sequence[str | Path]) -> list[Path]:
     path = Path(path)
     if not path.is_dir():
         return [path]
-    files = sorted(file for file in path.glob("*.parquet") if not file.name.startswith(("_", ".")))
+    visible = (file for file in path.glob("*.parquet") if not file.name.startswith(("_", ".")))
+    files = sorted(visible, key=_natural)
     if not files:
         raise ValueError(
             f"{path}: holds no file whose name ends in .parquet; folders in it are not looked"
             " into: list their files"
         )
     return files
+
+
+def _natural(path: Path) -> list[tuple[int, str]]:
+    """Return what paths are ordered by: text, and the numbers in it."""
+    parts = re.split(r"([0-9]+)", path.name)
+    return [(int(part), part) if part.isdecimal() else (-1, part) for part in parts]
+
+
+def _index_of(schema: Any) -> list[str]:
+    """Return the columns that pandas has written as the index of a frame."""
+    described: dict[str, Any] = schema.pandas_metadata or {}
+    return [name for name in described.get("index_columns", ()) if isinstance(name, str)]
 
 
 def _open(path: Path, categories: list[str] | None = None) -> Any:

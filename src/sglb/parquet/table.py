@@ -25,10 +25,10 @@ class ParquetTable(HeldTable):
         table = ParquetTable("folder/")
         model.fit(table.drop("y"), table["y"], eval_set=(valid.drop("y"), valid["y"]))
 
-    `path` is a file, a folder, whose files are taken in the order of their names, or a list of
-    files. `columns` are the features, all columns if not stated. Codes of one byte a value are kept
-    in `folder` during the fit, by default that of temporary files; it should be on a disk. Files
-    must not change until then, which is checked.
+    `path` is a file, a folder, whose files are taken in the order of their names (part.2 before
+    part.10), or a list of files. `columns` are the features, if not stated all but an
+    index of pandas. Codes of one byte a value are kept in `folder` during the fit, by default that
+    of temporary files; it should be on a disk. Files must not change until then, which is checked.
     """
 
     def __init__(
@@ -40,7 +40,9 @@ class ParquetTable(HeldTable):
     ) -> None:
         self._files = ParquetFiles(path)
         self._folder = Path(tempfile.gettempdir() if folder is None else folder)
-        self.columns = self._known(self._files.schema.names if columns is None else columns)
+        if columns is None:
+            columns = [name for name in self._files.schema.names if name not in self._files.index]
+        self.columns = self._known(columns)
 
     def _known(self, names: Sequence[str]) -> list[str]:
         known = self._files.schema.names

@@ -150,7 +150,7 @@ def posterior_of(
         residuals tell the temperature.
     prior_variance : variance of a raw score before any data, at temperature 1; more is more spread.
         "auto" is .3 / curvature of the loss for numbers, and for classes the largest of 3, 1.7, 1,
-        ... .01 at which the mean of the draws should cost at most .1 % of the log loss on new rows.
+        ... .01 at which the mean of the draws costs about 0.1 % at most of the loss of new rows.
     temperature : 1 for a loss that is minus a log likelihood; for the squared loss the variance of
         the noise, for example that of residuals in a cross-validation. "auto" is 1 for classes, and
         in regression comes from the calibration rows.

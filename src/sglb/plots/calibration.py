@@ -186,7 +186,8 @@ def coverage_by_scale(
     coverage : what the intervals promise; conformal intervals know it.
 
     Returns two axes, coverage above width, or draws on the two that are passed in. The band is
-    +- 2 standard errors of the observed coverage if it is as promised in every bin.
+    +- 2 standard errors of the observed coverage if it is as promised in every bin. Where an
+    interval is infinite, as of too few calibration rows, so is the mean width: a mark at the top.
     """
     if coverage is None:
         coverage = getattr(bounds, "coverage", None)
@@ -213,8 +214,7 @@ def coverage_by_scale(
     lowest = max(min(float(table.coverage.min()), coverage - float(error.max())), 0.0)
     # Coverage ends at 1: distances from the promise are seen from the lowest point to there.
     upper.set_ylim(max(0.0, lowest - 0.15 * (1.0 - lowest)), 1.0)
-    lower.plot(at, table.width, color=BLUE, marker="o", markersize=5, linewidth=1.2)
-    lower.set_ylim(0, 1.08 * float(table.width.max()) or 1.0)
+    _draw_widths(lower, at, table.width)
     for panel in (upper, lower):
         panel.set_xlim(0, 100)
     name_axes(upper, "", "coverage")
@@ -225,6 +225,21 @@ def coverage_by_scale(
     covered = f"{_percent(mean)} % are covered, {_percent(coverage)} % promised"
     write_title(upper, title, f"{rows:,} rows; {covered}")
     return upper, lower
+
+
+def _draw_widths(axes: "Axes", at: Floats, width: Floats) -> None:
+    """Draw mean widths, and marks on top where they are infinite."""
+    is_finite = np.isfinite(width)
+    axes.plot(
+        at, np.where(is_finite, width, np.nan), color=BLUE, marker="o", markersize=5, linewidth=1.2
+    )
+    axes.set_ylim(0, 1.08 * float(width[is_finite].max(initial=0.0)) or 1.0)
+    if not is_finite.all():
+        axes.plot(
+            at[~is_finite], np.full((~is_finite).sum(), 0.97), "^", color=INK, markersize=6,
+            transform=axes.get_xaxis_transform(), label="infinite",
+        )  # fmt: skip
+        write_legend(axes, loc="upper left")
 
 
 def _coverage_table(

@@ -133,21 +133,32 @@ def spread_out(heights: NDArray[np.float64], gap: float) -> NDArray[np.float64]:
 
 
 def label_ends(axes: "Axes", ends: Mapping[str, float], colour_of: Mapping[str, str]) -> None:
-    """Name each line to the right of its end; a line of NaN alone at the bottom."""
+    """Name each line to the right of its end; a line of NaN alone at the bottom.
+
+    A thin line leads from the end to the name, which may be a little above or below it.
+    """
     low, high = axes.get_ylim()
     ends = {name: low if np.isnan(height) else height for name, height in ends.items()}
     # A line of 9-point text is about 6 % of the height of these axes.
     heights = spread_out(np.array(list(ends.values())), 0.06 * (high - low))
-    for (name, _), height in zip(ends.items(), heights, strict=True):
+    for (name, end), height in zip(ends.items(), heights, strict=True):
         axes.annotate(
             name,
-            xy=(1, float(height)),
-            xytext=(6, 0),
+            xy=(1, float(end)),
+            xytext=(1.03, float(height)),
             xycoords=("axes fraction", "data"),
-            textcoords="offset points",
+            textcoords=("axes fraction", "data"),
             va="center",
             fontsize=9.5,
             color=darker(colour_of[name]),
+            arrowprops={
+                "arrowstyle": "-",
+                "color": colour_of[name],
+                "linewidth": 0.7,
+                "shrinkA": 1.0,
+                "shrinkB": 1.0,
+                "relpos": (0.0, 0.5),
+            },
             annotation_clip=False,
         )
 

@@ -16,6 +16,7 @@ from sglb.posterior.leaf_draws import LeafDraws
 from sglb.posterior.partitions import Partitions
 from sglb.posterior.prior import LeafPrior
 from sglb.samplers import Langevin
+from sglb.schedules import last_of
 
 Floats = NDArray[np.float64]
 NO_ROWS: NDArray[np.intp] = np.empty(0, dtype=np.intp)
@@ -121,7 +122,8 @@ class PosteriorDriver:
         return plan.sampler(self.energy, self.prior, self._largest)
 
     def _relaxations_of_step(self, sampler: Langevin) -> float:
-        return float(sampler.learning_rate * (self._mean_curvature + sampler.shrink_rate))
+        rate, shrink_rate = last_of(sampler.learning_rate), last_of(sampler.shrink_rate)
+        return rate * (self._mean_curvature + shrink_rate)
 
     def draw(
         self,

@@ -27,6 +27,7 @@ from sglb.posterior.energies import Energy
 from sglb.posterior.leaf_draws import BLOCK_BYTES
 from sglb.posterior.prior import LeafPrior
 from sglb.samplers import Langevin
+from sglb.schedules import last_of
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
@@ -119,7 +120,8 @@ class FrozenChain:
         #
         # that is, at v = T / (gamma K W_j) / (1 - gamma eps / 2): the prior's but for the bias of a
         # step. An empty leaf starts and stays there like any other, with G_j = 0.
-        variance = sampler.temperature / (sampler.shrink_rate * prior.n_partitions)
+        temperature, shrink_rate = last_of(sampler.temperature), last_of(sampler.shrink_rate)
+        variance = temperature / (shrink_rate * prior.n_partitions)
         deviation = math.sqrt(variance)
         self.state: Floats = deviation * start.state
         self.largest: Floats = deviation * start.largest

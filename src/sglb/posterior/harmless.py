@@ -40,7 +40,7 @@ LARGEST_LEVERAGE = 0.9
 def largest_harmless(
     loss: Loss, raw: Floats, curvature: Floats, draw: Callable[[float], Floats]
 ) -> float:
-    """Return the largest prior variance whose mean probabilities cost at most .1 % of the loss.
+    """Return the largest prior variance whose mean probabilities cost at most 0.1 % of the loss.
 
     `raw` and `curvature` (n_outputs, n_rows) are of some training rows, the curvature weighted;
     `draw` returns draws of a prior variance there, (n_outputs, n_rows, 2 M), of which the last M

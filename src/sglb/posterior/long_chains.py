@@ -40,6 +40,7 @@ from sglb.posterior.of_model import (
 from sglb.posterior.states import virtual_states
 from sglb.recipe import Recipe
 from sglb.samplers import Langevin
+from sglb.schedules import last_of
 from sglb.target import Target
 from sglb.trace import States, Trace
 from sglb.training_set import TrainingSet
@@ -77,7 +78,8 @@ class LongChains:
     @property
     def n_relaxations(self) -> float:
         """Relaxation times that each chain lasts."""
-        return float(self.sampler.learning_rate * self.sampler.shrink_rate * self.plan.n_steps)
+        rate = last_of(self.sampler.learning_rate) * last_of(self.sampler.shrink_rate)
+        return rate * self.plan.n_steps
 
     def states(self) -> States:
         """Return the draws ready for prediction, chain after chain."""
@@ -147,9 +149,9 @@ def with_sampler(recipe: Recipe, sampler: Langevin, plan: PosteriorPlan) -> Reci
     settings = replace(
         recipe.settings,
         sampler=sampler,
-        learning_rate=sampler.learning_rate,
-        temperature=sampler.temperature,
-        shrink_rate=sampler.shrink_rate,
+        learning_rate=last_of(sampler.learning_rate),
+        temperature=last_of(sampler.temperature),
+        shrink_rate=last_of(sampler.shrink_rate),
         leaves=LeafRule("gradient"),
         random_strength=0.0,
         seed=plan.seed,
@@ -201,7 +203,7 @@ def _resolve(
     sampler = _sampler(int(np.count_nonzero(cover)) / PILOT_STEPS, data, curvature, plan)
     least = max(2 * plan.n_draws // N_CHAINS, 2 * LEAST_DRAWS)
     if plan.n_steps == AUTO_STEPS:
-        rate = sampler.learning_rate * sampler.shrink_rate
+        rate = last_of(sampler.learning_rate) * last_of(sampler.shrink_rate)
         values = N_CHAINS * len(recipe.offset) << recipe.settings.max_depth
         most = max(min(MOST_STEPS, MOST_VALUES // values), least)
         plan = replace(plan, n_steps=min(math.ceil(plan.n_draws / rate), most))

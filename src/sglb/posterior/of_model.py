@@ -191,7 +191,7 @@ def variance_of_numbers(loss: Loss, target: Target, raw: Floats, plan: Posterior
     _, curvature = _derivatives(loss, target, raw)
     if loss.lipschitz is not None:
         curvature = min(curvature, loss.lipschitz**2 / plan.temperature)
-    is_logarithm = isinstance(loss.link, Link) and loss.link.name == "exponential"
+    is_logarithm = isinstance(loss.link, Link) and loss.link.is_exponential
     most = base / plan.temperature if is_logarithm else math.inf
     return min(base / curvature, most) if curvature > 0.0 else base
 

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from sglb import sums
 from sglb.errors import warn
 from sglb.model import Model
-from sglb.samplers import NOISY
 from sglb.trace import Trace
 from sglb.transition import spectral_radius
 
@@ -75,7 +74,8 @@ def reason_against_draws(model: Model) -> str | None:
             "no state in the second half of the chain has its last temperature,"
             f" {settings.temperature:.3g}"
         )
-    if recipe.parameters.get("temperature") == "auto" and recipe.parameters.get("sampler") in NOISY:
+    by_name = isinstance(recipe.parameters.get("sampler"), str)
+    if by_name and recipe.parameters.get("temperature") == "auto":
         return "its temperature was chosen for accuracy, not for sampling"
     if recipe.loss is not None and not recipe.loss.stationary:
         return f"a chain of loss {recipe.loss.name!r} has no known law"

@@ -23,7 +23,7 @@ from sglb.training_set import TrainingSet
 Floats = NDArray[np.float64]
 
 # Rows that combinations are chosen on. Of a combination that says nothing the gain there has a
-# standard deviation below .07 %, however many levels it has; the least gain asked for is .4 %.
+# standard deviation below 0.07 %, however many levels it has; the least gain asked for is 0.4 %.
 CHOICE_ROWS = 100_000
 
 # The pilot chain: far enough to use up what single columns say.
@@ -95,5 +95,5 @@ def _pilot_problem(target: Target, targets: Floats) -> tuple[Target, Loss]:
         return target, get_loss("logistic")
     n_kept = len(targets)
     values = np.where(targets.any(axis=0), targets.argmax(axis=0), n_kept).astype(np.float64)
-    rest = n_kept < target.n_classes
-    return replace(target, values=values), get_loss("softmax", n_classes=n_kept + rest)
+    has_others = n_kept < target.n_classes
+    return replace(target, values=values), get_loss("softmax", n_classes=n_kept + has_others)

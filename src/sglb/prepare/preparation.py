@@ -33,7 +33,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Prepared:
+class Preparation:
     """A recipe, and the training rows as codes."""
 
     recipe: Recipe
@@ -66,7 +66,7 @@ def pose(
     return Problem(loss, start, settings)
 
 
-def prepare(rows: LabelledRows, loss: Loss, request: Request, n_threads: int) -> Prepared:
+def prepare(rows: LabelledRows, loss: Loss, request: Request, n_threads: int) -> Preparation:
     """Resolve the settings and encode the rows."""
     target, n_columns = rows.target, len(rows.features.is_categorical)
     loss, start, settings = pose(target, n_columns, loss, request, n_threads)
@@ -83,10 +83,10 @@ def prepare(rows: LabelledRows, loss: Loss, request: Request, n_threads: int) ->
         feature_names=request.feature_names,
         total_weight=target.total_weight,
     )
-    return Prepared(recipe, encoded, encoded.training_set(target, n_threads))
+    return Preparation(recipe, encoded, encoded.training_set(target, n_threads))
 
 
-def prepare_more(rows: LabelledRows, recipe: Recipe, n_threads: int) -> Prepared:
+def prepare_more(rows: LabelledRows, recipe: Recipe, n_threads: int) -> Preparation:
     """Encode rows for a recipe: as training rows if it was made from them, else as new rows.
 
     For new rows the result has the recipe's own encoding, the same object.
@@ -100,4 +100,4 @@ def prepare_more(rows: LabelledRows, recipe: Recipe, n_threads: int) -> Prepared
     else:
         columns = recipe.encode_training(rows.features, target, n_threads)
         encoded = encoded_by(recipe.encoding, recipe.bins, columns)
-    return Prepared(recipe, encoded, encoded.training_set(target, n_threads))
+    return Preparation(recipe, encoded, encoded.training_set(target, n_threads))

@@ -37,10 +37,10 @@ class LabelledRows(NamedTuple):
 
     def with_weight(self) -> "LabelledRows":
         """Return the rows that have weight: rows of weight zero are dropped."""
-        kept = self.target.weight > 0.0
-        if kept.all():
+        has_weight = self.target.weight > 0.0
+        if has_weight.all():
             return self
-        return LabelledRows(self.features.take(kept), self.target.take(kept))
+        return LabelledRows(self.features.take(has_weight), self.target.take(has_weight))
 
 
 def size_of(target: Target, n_columns: int, loss: Loss, best: Floats) -> Size:
@@ -98,8 +98,8 @@ def _depth(target: Target, loss: Loss, best: Floats) -> float:
                 for row in (best, *(np.full_like(best, constant) for constant in constants))
             ]
         )
-        known = np.where(np.isnan(values), np.inf, values)
-        depth = target.mean(values[0] - known.min(axis=0))
+        finite = np.where(np.isnan(values), np.inf, values)
+        depth = target.mean(values[0] - finite.min(axis=0))
     return depth if math.isfinite(depth) else 0.0
 
 

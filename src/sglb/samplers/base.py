@@ -11,12 +11,14 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, ClassVar, Protocol, Self
 
-from sglb.schedules import Moving, read_schedule, value_at
+from sglb.schedules import Moving, Schedule, read_schedule, value_at
 from sglb.transition import KEEP, Transition
 
-# A number of a sampler that may change from step to step: float or Schedule, and a string is read
-# as one. Most readers have made a sampler of numbers, and mypy cannot know.
-Rate = Any
+# A number that may change from step to step.
+Rate = float | Schedule
+
+# Default of a number that follows from others.
+UNSTATED: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,19 +36,19 @@ class Move:
     noise: float = 0.0
     transition: Transition = KEEP
     subsample: float = 1.0
-    structure_noise: float = -1.0  # as `noise`
-    temperature: float = -1.0  # by sigma^2 = 2 T / eps
-    time: float = -1.0  # as if all steps before had this learning rate
+    structure_noise: float = UNSTATED  # as `noise`
+    temperature: float = UNSTATED  # by sigma^2 = 2 T / eps
+    time: float = UNSTATED  # as if all steps before had this learning rate
 
     def __post_init__(self) -> None:
         """Reject an invalid move; that the chain stays bounded is for `settings` to check."""
         demand("learning_rate", self.learning_rate, self.learning_rate > 0.0, "above 0")
         demand("noise", self.noise, self.noise >= 0.0, "at least 0")
-        if self.temperature == -1.0:
+        if self.temperature is None:
             temperature = 0.5 * self.noise * self.noise * self.learning_rate
             object.__setattr__(self, "temperature", temperature)
         demand("temperature", self.temperature, self.temperature >= 0.0, "at least 0")
-        if self.structure_noise == -1.0:
+        if self.structure_noise is None:
             object.__setattr__(self, "structure_noise", self.noise)
         demand("structure_noise", self.structure_noise, self.structure_noise >= 0.0, "at least 0")
         if self.transition.size == 1:
@@ -62,32 +64,36 @@ class Move:
 
     def time_at(self, step: int) -> float:
         """Return the sum of the learning rates of the steps before this one."""
-        return self.time if self.time >= 0.0 else self.learning_rate * step
+        return self.learning_rate * step if self.time is None else self.time
 
 
 @dataclass(frozen=True)
 class Rates:
     """What samplers by name are made of, with "auto" resolved.
 
-    `hot_temperature` carries a row over the barriers of the loss, `n_steps` are planned.
+    `hot_temperature` carries a row over the barriers of the loss, `hot_shrink_rate` is that of a
+    chain which starts there, `n_steps` are planned.
     """
 
     learning_rate: Rate
     temperature: Rate
     hot_temperature: Rate
     shrink_rate: Rate
+    hot_shrink_rate: Rate
     friction: float
     subsample: float
     structure_noise: float
     n_steps: int
 
 
-class Named(Moving, ABC):
+class StorableSampler(Moving, ABC):
     """A sampler that model files can hold: a dataclass of numbers, some of which may be schedules.
 
-    `scheduled` names its fields that may be; a string is read as one.
+    `scheduled` names its fields that may be; a string is read as one. A sampler that `exchanges` is
+    a ladder of temperatures for several chains.
     """
 
+    exchanges: ClassVar[bool] = False
     scheduled: ClassVar[tuple[str, ...]] = ("learning_rate", "temperature", "shrink_rate")
 
     def __post_init__(self) -> None:
@@ -101,7 +107,14 @@ class Named(Moving, ABC):
         """Return the move of step 0, 1, 2, ..."""
         if not self._is_moving:
             return self._move
-        return replace(self.at_step(step)._move, time=self._time(step))
+        # Of numbers that `for_length` has validated, without `__post_init__` at each step.
+        now = object.__new__(type(self))
+        vars(now).update(self._numbers)
+        for name, schedule in self._moving.items():
+            vars(now)[name] = schedule.at(step)
+        move = now._move
+        object.__setattr__(move, "time", self._time(step))
+        return move
 
     @cached_property
     @abstractmethod
@@ -110,7 +123,17 @@ class Named(Moving, ABC):
 
     @cached_property
     def _is_moving(self) -> bool:
-        return bool(self.schedules)
+        return bool(self._moving)
+
+    @cached_property
+    def _moving(self) -> dict[str, Schedule]:
+        return self.schedules
+
+    @cached_property
+    def _numbers(self) -> dict[str, Any]:
+        """Fields that are the same at all steps."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        return {name: value for name, value in values.items() if name not in self._moving}
 
     @cached_property
     def _times(self) -> list[float]:

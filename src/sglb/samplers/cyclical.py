@@ -11,13 +11,14 @@ from dataclasses import replace
 
 from sglb.samplers.base import Rates
 from sglb.samplers.langevin import Langevin
-from sglb.schedules import Schedule, Shape
+from sglb.samplers.preset import Preset
+from sglb.schedules import Schedule, Shape, last_of
 
 N_CYCLES = 5
 
 
 def cyclical(rates: Rates) -> Langevin:
-    """Return five cycles."""
+    """Return five cycles, the last of which may be a little shorter."""
     rate, temperature = rates.learning_rate, rates.temperature
     for name, value in (("learning_rate", rate), ("temperature", temperature)):
         if isinstance(value, Schedule):
@@ -26,7 +27,11 @@ def cyclical(rates: Rates) -> Langevin:
                 " schedule of its own; use sampler='langevin', and 'cosine(0.1, 0) every 50' for"
                 " cycles"
             )
-    period = max(2, rates.n_steps // N_CYCLES)
-    falling = Shape("cosine", rate, 0.0, every=period)
-    drawn = Shape("jump", 0.0, temperature, (period + 1) // 2, every=period)
+    # Rounded up: steps after the fifth cycle would be long and without noise, and end the chain.
+    period = max(2, -(-rates.n_steps // N_CYCLES))
+    falling = Shape("cosine", last_of(rate), 0.0, every=period)
+    drawn = Shape("jump", 0.0, last_of(temperature), (period + 1) // 2, every=period)
     return Langevin.of(replace(rates, learning_rate=falling, temperature=drawn))
+
+
+PRESET = Preset(cyclical, is_planned=True)

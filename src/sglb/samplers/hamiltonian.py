@@ -12,14 +12,15 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 
-from sglb.samplers.base import Move, Named, Rate, demand
+from sglb.samplers.base import Move, StorableSampler, demand
 from sglb.samplers.langevin import Langevin
-from sglb.schedules import last_of
+from sglb.samplers.preset import OF_NOISE, Preset
+from sglb.schedules import Scheduled, last_of
 from sglb.transition import Transition
 
 
 @dataclass(frozen=True)
-class Hamiltonian(Named):
+class Hamiltonian(StorableSampler):
     """Langevin boosting with momentum.
 
     `friction` is the share of the velocity that each step loses, in (0, 1]. A chain moves about
@@ -27,9 +28,9 @@ class Hamiltonian(Named):
     `Langevin`.
     """
 
-    learning_rate: Rate
-    temperature: Rate
-    shrink_rate: Rate
+    learning_rate: Scheduled
+    temperature: Scheduled
+    shrink_rate: Scheduled
     friction: float = 0.1
     subsample: float = 1.0
     structure_noise: float = 1.0
@@ -52,3 +53,6 @@ class Hamiltonian(Named):
             structure_noise=math.sqrt(a) * without.structure_noise,
             temperature=last_of(self.temperature),
         )
+
+
+PRESET = Preset(Hamiltonian.of, OF_NOISE | {"friction"}, Hamiltonian)

@@ -10,13 +10,14 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 
-from sglb.samplers.base import Move, Named, Rate, demand
-from sglb.schedules import last_of
+from sglb.samplers.base import Move, StorableSampler, demand
+from sglb.samplers.preset import Preset
+from sglb.schedules import Scheduled, last_of
 from sglb.transition import Transition
 
 
 @dataclass(frozen=True)
-class Langevin(Named):
+class Langevin(StorableSampler):
     """Langevin diffusion in the space of boosted ensembles (SGLB).
 
     Each of the three rates may be a schedule, such as "geometric(1, 1e-4)". `structure_noise`
@@ -24,9 +25,9 @@ class Langevin(Named):
     because structures and leaves draw independent noise.
     """
 
-    learning_rate: Rate
-    temperature: Rate
-    shrink_rate: Rate
+    learning_rate: Scheduled
+    temperature: Scheduled
+    shrink_rate: Scheduled
     subsample: float = 1.0
     structure_noise: float = 1.0
 
@@ -47,3 +48,6 @@ class Langevin(Named):
             subsample=self.subsample,
             structure_noise=self.structure_noise * noise,
         )
+
+
+PRESET = Preset(Langevin.of, stored=Langevin, for_barriers="annealed", takes_chance=True)

@@ -7,18 +7,22 @@ unbiased: E[g_i 1{kept} / rate] = g_i.
 from dataclasses import dataclass
 from functools import cached_property
 
-from sglb.samplers.base import Move, Named, Rate
-from sglb.schedules import last_of
+from sglb.samplers.base import Move, StorableSampler
+from sglb.samplers.preset import Preset
+from sglb.schedules import Scheduled, last_of
 
 
 @dataclass(frozen=True)
-class Stochastic(Named):
+class Stochastic(StorableSampler):
     """Gradient boosting on Bernoulli samples of the rows (SGB)."""
 
-    learning_rate: Rate
+    learning_rate: Scheduled
     subsample: float = 0.5
 
     @cached_property
     def _move(self) -> Move:
         """No noise, no shrink, a fresh sample of rows."""
         return Move(last_of(self.learning_rate), subsample=self.subsample)
+
+
+PRESET = Preset(Stochastic.of, frozenset({"subsample"}), Stochastic)

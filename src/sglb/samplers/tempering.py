@@ -13,9 +13,10 @@ from typing import Self
 import numpy as np
 
 from sglb.elementary import power
-from sglb.samplers.base import Move, Named, Rate, Rates, demand
+from sglb.samplers.base import Move, Rates, StorableSampler, demand
 from sglb.samplers.langevin import Langevin
-from sglb.schedules import Schedule, extremes_of
+from sglb.samplers.preset import Preset
+from sglb.schedules import Schedule, Scheduled, extremes_of, last_of
 
 # By name the hottest chain has at least this many times the temperature of the coldest.
 SPREAD = 100.0
@@ -24,15 +25,16 @@ MOST_REPLICAS = 1000
 
 
 @dataclass(frozen=True)
-class Tempering(Named):
+class Tempering(StorableSampler):
     """Langevin boosting at `temperature`, with `n_replicas` chains up to `hot_temperature` in all.
 
     Neighbours try to exchange their temperatures every `swap_every` steps. The learning rate may be
     a schedule; temperatures are those of the ladder.
     """
 
+    exchanges = True
     scheduled = ("learning_rate",)
-    learning_rate: Rate
+    learning_rate: Scheduled
     temperature: float
     shrink_rate: float
     hot_temperature: float
@@ -75,12 +77,12 @@ class Tempering(Named):
         """Return a ladder up to a temperature that carries a row over the barriers of the loss."""
         temperature, hot = rates.temperature, rates.hot_temperature
         if not isinstance(temperature, Schedule):  # of which __post_init__ says what is wrong
-            hot = max(hot, SPREAD * temperature)
+            hot = max(last_of(hot), SPREAD * temperature)
         return cls(
             rates.learning_rate,
-            temperature,
-            rates.shrink_rate,
-            hot,
+            temperature,  # type: ignore[arg-type]  # schedules are rejected
+            rates.shrink_rate,  # type: ignore[arg-type]
+            hot,  # type: ignore[arg-type]
             subsample=rates.subsample,
             structure_noise=rates.structure_noise,
         )
@@ -104,3 +106,6 @@ class Tempering(Named):
     def _move(self) -> Move:
         """Move as the chain on the coldest rung does."""
         return self._sampler(0).move(0)
+
+
+PRESET = Preset(Tempering.of, stored=Tempering, is_planned=True)

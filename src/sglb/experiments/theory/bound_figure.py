@@ -128,8 +128,12 @@ def _draw_excess(axes: "Axes", result: Generalisation) -> None:
     _ticks(axes, generalisation.BETAS)
     axes.set_xlabel("inverse temperature β")
     axes.set_ylabel("loss on new rows above the infimum")
+    heights = (0.02, 0.05, 0.1, 0.2, 0.5)
+    axes.set_yticks(heights, [f"{height:g}" for height in heights])
     axes.tick_params(axis="y", which="minor", labelleft=False)
-    axes.legend(frameon=False, fontsize=8.5, loc="lower left")
+    axes.legend(
+        frameon=False, fontsize=8.5, loc="lower left", title="dots: chain", title_fontsize=8.5
+    )
 
 
 def _draw_gamma(axes: "Axes", result: Regularisation) -> None:
@@ -151,4 +155,6 @@ def _draw_gamma(axes: "Axes", result: Regularisation) -> None:
     _ticks(axes, result.gammas)
     axes.set_xlabel("γ")
     axes.set_ylabel("error of the regularised optimum")
-    axes.legend(frameon=False, fontsize=8.5, loc="lower right")
+    axes.legend(
+        frameon=False, fontsize=8.5, loc="lower right", title="dots: chain", title_fontsize=8.5
+    )

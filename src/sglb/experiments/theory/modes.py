@@ -16,6 +16,7 @@ from sglb.experiments.small_chains import (
 from sglb.experiments.theory.problem import WELL_Y, StudySize
 from sglb.losses import Welsch
 from sglb.samplers import Langevin
+from sglb.schedules import last_of
 
 Floats = NDArray[np.float64]
 
@@ -46,8 +47,8 @@ def modes(size: StudySize) -> Modes:
     run_chain(rows, Welsch(1.0), WELL_SAMPLER, rule, recorder, seed=size.seed)
     grid = np.linspace(-7.0, 7.0, 4001)
     loss = np.mean([0.5 * (1.0 - np.exp(-np.square(grid - y))) for y in WELL_Y], axis=0)
-    energy = loss + 0.5 * WELL_SAMPLER.shrink_rate * grid**2
-    weight = np.exp(-n / WELL_SAMPLER.temperature * (energy - energy.min()))
+    energy = loss + 0.5 * last_of(WELL_SAMPLER.shrink_rate) * grid**2
+    weight = np.exp(-n / last_of(WELL_SAMPLER.temperature) * (energy - energy.min()))
     density = weight / (weight.sum() * (grid[1] - grid[0]))
     above = (recorder.raw > 0.0).mean(axis=0)  # leaves are independent chains
     return Modes(

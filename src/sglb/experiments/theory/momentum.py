@@ -43,12 +43,6 @@ def sampler_of(eps: float) -> Hamiltonian:
     return Hamiltonian(eps, TEMPERATURE, GAMMA, FRICTION * float(np.sqrt(eps)))
 
 
-def position_variance(eps: float) -> float:
-    """Return Var F by the formula, for a leaf of one row."""
-    a = FRICTION * float(np.sqrt(eps))
-    return (2 - a) * 2 * TEMPERATURE / (PULL * (4 - 2 * a - eps * PULL))
-
-
 def covariance(eps: float) -> Floats:
     """Return the stationary covariance of (F, V / sqrt(eps)) of the chain."""
     move = sampler_of(eps).move(0)

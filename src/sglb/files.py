@@ -3,6 +3,7 @@
 import contextlib
 import os
 import secrets
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +20,12 @@ def check_destination(path: Path) -> None:
         raise DestinationError(f"{path}: the folder {path.parent} does not exist")
     if not os.access(path if path.exists() else path.parent, os.W_OK):
         raise DestinationError(f"{path}: no permission to write")
+
+
+def is_stream(path: str | Path) -> bool:
+    """Whether a path is a pipe or a device, whose content may never end."""
+    mode = os.stat(path).st_mode
+    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
 
 
 @contextlib.contextmanager

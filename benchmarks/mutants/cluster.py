@@ -37,7 +37,7 @@ CLUSTER = [
     *of(
         "sglb/cluster/table.py",
         TABLES,
-        ("part.index + len(labels)", "part.index"),
+        ("[*known, -1]", "[*range(len(known)), -1]"),
         ("rows[begin:end] - start", "rows[begin:end]"),
         ("np.result_type(*dtypes)", "dtypes[0]"),
     ),

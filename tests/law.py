@@ -26,6 +26,7 @@ from sglb.experiments.small_chains import (  # noqa: F401  # for the tests of th
     binary_rows,
     bits_of,
     make_chain,
+    projector,
     splits,
 )
 from sglb.noise import Role
@@ -98,14 +99,6 @@ def leaf_of(structure, columns):
         outside = (columns[feature] < low) | (columns[feature] > high)
         leaf += outside.astype(int) << d
     return leaf
-
-
-def projector(leaf, weight=None):
-    """P_s as a matrix: row i averages over the rows of its leaf."""
-    together = (leaf[:, None] == leaf).astype(float)
-    if weight is not None:
-        together = together * weight
-    return together / together.sum(axis=1, keepdims=True)
 
 
 # Callbacks.

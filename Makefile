@@ -11,7 +11,7 @@ INSTALL := $(PIP) install --no-build-isolation --config-settings=cmake.define.SG
 SOURCES := CMakeLists.txt pyproject.toml $(wildcard src/core/* src/bindings/*) \
 	$(shell find src/sglb -type d -not -name __pycache__)
 
-.PHONY: demo test lint fuzz bench quality kernels mutants sanitize clean
+.PHONY: demo test lint fuzz bench quality kernels mutants sanitize oldest-dask clean
 
 demo: $(STAMPS)/run
 	$(BIN)/sglb demo
@@ -54,6 +54,13 @@ mutants: $(STAMPS)/test
 # SANITIZER=thread for races.
 sanitize: $(STAMPS)/test
 	$(BIN)/python -m benchmarks.sanitize $(or $(SANITIZER),address)
+
+# The tests of clusters with the oldest Dask that is supported; `make test` has the newest.
+OLDEST_DASK := build/dask-2025.1.0
+oldest-dask: $(STAMPS)/test
+	test -d $(OLDEST_DASK) || $(PIP) install --target $(OLDEST_DASK) \
+		"dask[dataframe]==2025.1.0" "distributed==2025.1.0" "pandas<3"
+	PYTHONPATH=$(CURDIR)/$(OLDEST_DASK) $(BIN)/python -m pytest $(or $(DASK_TESTS),tests/test_dask*.py)
 
 clean:
 	rm -rf $(VENV) build dist demo .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -33,6 +34,7 @@ from dask_clusters import (  # noqa: E402
 from own_losses import Squared  # noqa: E402
 from sglb import Checkpoint, SGLBClassifier, SGLBRanker, SGLBRegressor  # noqa: E402
 from sglb.cluster.raw import RawPiece  # noqa: E402
+from sglb.parquet.files import list_files  # noqa: E402
 from test_held import awkward_frame, fitted, model_bytes, with_levels  # noqa: E402
 
 
@@ -217,6 +219,24 @@ def test_a_folder_of_parquet_with_columns_by_name(client, tmp_path):
         on_cluster(SGLBRegressor, tmp_path, "z")
 
 
+def test_the_first_example_of_the_documentation_runs(client, tmp_path, monkeypatch):
+    page = (Path(__file__).parents[1] / "docs" / "cluster.md").read_text()
+    example = page.split("```python\n")[1].split("```")[0]
+    frame, y, _ = labelled()
+    (tmp_path / "rows").mkdir()
+    for k, part in enumerate(parts_of(frame.assign(y=y))):
+        part.to_parquet(tmp_path / "rows" / f"part.{k}.parquet")
+    monkeypatch.chdir(tmp_path)
+    example = example.replace("scheduler:8786", client.scheduler.address)
+    scope = {}
+    exec(example.replace("s3://bucket", str(tmp_path)), scope)
+    scope["client"].close()
+    expected = SGLBRegressor(random_state=0).fit(frame, y)
+    predictions = pd.concat(map(pd.read_parquet, list_files(tmp_path / "predictions")))
+    assert np.array_equal(predictions["prediction"], expected.predict(frame))
+    assert model_bytes(sglb.load("model.sglb")) == model_bytes(expected)
+
+
 def test_predictions_are_made_when_they_are_asked_for(client):
     frame, y, _ = labelled()
     X, classes = in_partitions(frame), np.digitize(y, [-1.0, 0.5])
@@ -324,6 +344,14 @@ def test_bad_input_is_rejected_with_its_name(client):
         for name, value in (("timeout", 0), ("timeout", "1 s"), ("max_failures", -1)):
             with pytest.raises(ValueError, match=f"{name} must be"):
                 on_cluster(SGLBRegressor, X, y, fit={name: value})
+
+
+def test_a_partition_with_its_columns_in_another_order_is_rejected(client):
+    frame, y, _ = awkward_frame()
+    parts = [dask.delayed(frame[:300]), dask.delayed(frame[300:][frame.columns[::-1]])]
+    X = dd.from_delayed(parts, meta=frame.iloc[:0], verify_meta=False)
+    with leaving_nothing(client), pytest.raises(ValueError, match="partition 1 of X has the col"):
+        on_cluster(SGLBRegressor, X, y)
 
 
 def test_a_query_in_two_partitions_is_rejected(client):

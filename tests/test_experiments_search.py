@@ -57,6 +57,20 @@ def run_all(searched, n_trials):
     return numbers
 
 
+def test_methods_take_turns_so_that_an_early_end_compares_equally_many_trials():
+    class Finished:
+        def __init__(self, n_finished):
+            self.n_finished = n_finished
+
+        def finished(self, n_trials):
+            return range(min(self.n_finished, n_trials))
+
+    ahead, behind = Finished(3), Finished(1)
+    missing = tables_2_3.missing_trials([ahead, behind], 5)
+    assert missing == [behind, behind, ahead, behind, ahead, behind]
+    assert tables_2_3.missing_trials([ahead], 3) == []
+
+
 # Parameters.
 
 

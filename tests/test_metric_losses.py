@@ -124,6 +124,14 @@ def test_draws_change_a_random_gradient_and_nothing_else_does():
         assert np.array_equal(first, other) == (loss.name == "lambdarank")
 
 
+@pytest.mark.parametrize("loss", [StochasticRank("precision", 9), Yeti("recall", 9)], ids=repr)
+def test_a_cutoff_that_no_query_reaches_is_reported(loss):
+    target = Target.of(np.arange(18) % 3, groups=np.arange(18) // 9)
+    with pytest.warns(UserWarning, match=r"nothing to learn: (precision|recall)@9 of at most 9"):
+        loss.adapt(target)
+    assert slopes(replace(loss, cutoff=8).adapt(target), target, np.arange(18.0))[0].any()
+
+
 # A metric of the user's.
 
 

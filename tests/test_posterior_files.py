@@ -229,6 +229,8 @@ def forged(post, change, change_arrays=lambda arrays: None):
         (lambda document, arrays: document.update(more=1), "draws"),
         (lambda document, arrays: document.pop("between_chains"), "draws.between_chains"),
         (lambda document, arrays: document.update(between_chains=-1.0), "draws.between_chains"),
+        (lambda document, arrays: document.update(relaxations=-1.0), "draws.relaxations"),
+        (lambda document, arrays: document.update(relaxations="many"), "draws.relaxations"),
         (lambda document, arrays: arrays.update(values=arrays["values"][:-1]), "draws.values"),
         (lambda document, arrays: arrays.update(values=np.inf * arrays["values"]), "draws.values"),
     ],
@@ -240,6 +242,13 @@ def test_forged_draws_are_rejected_by_their_field(two, tmp_path, change, field):
         with pytest.raises(ModelFormatError) as error:
             sglb.load(tmp_path / "p.sglb")
     assert error.value.field == field
+
+
+def test_a_file_that_does_not_tell_relaxation_times_has_no_warning_of_them(two, tmp_path):
+    (tmp_path / "p.sglb").write_bytes(forged(two, lambda document, _: document.pop("relaxations")))
+    summary = sglb.load(tmp_path / "p.sglb").summary()
+    assert summary.relaxations is None
+    assert "relaxation times" not in str(summary)
 
 
 def other_chains(name):

@@ -156,7 +156,10 @@ def picture(results):
     measured = valleys.shares(results)
     if not measured or not rows_of(results, "single", "one structure"):
         return None
-    titles = ["Effective draws a step over langevin's", "Way to the best known loss that is left"]
+    titles = [
+        "Effective draws a step over langevin's",
+        "Way left to the best known loss, equal gradients",
+    ]
     figure, (left, right) = style.panels(12.0, 4.4, titles)
     gains_of_momentum(results, left)
     ways_left(measured, right)

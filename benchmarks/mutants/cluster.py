@@ -33,11 +33,17 @@ CLUSTER = [
         ("np.flatnonzero(self._kept)[rows]", "rows"),
         ("if values.dtype != dtype or not self._kept.all():", "if values.dtype != dtype:"),
         ("np.tile(self._codes, self._n_copies) if", "self._codes if"),
+        ("result = hashlib.sha256(by_label[column.index].tobytes())", "result = hashlib.sha256()"),
     ),
     *of(
         "sglb/cluster/table.py",
         TABLES,
-        ("part.index + len(labels)", "part.index"),
+        ("np.array([*known, -1], dtype=np.int32)[part.index]", "part.index"),
+        ("    if columns == expected:", "    if sorted(columns) == sorted(expected):"),
+        (
+            "(target.take(rows_of(position)), int(starts[position]))",
+            "(target.take(rows_of(position)), 0)",
+        ),
         ("rows[begin:end] - start", "rows[begin:end]"),
         ("np.result_type(*dtypes)", "dtypes[0]"),
     ),

@@ -12,7 +12,9 @@ from benchmarks.uncertainty.results import Job
 
 
 class Difference(NamedTuple):
-    """Mean over queries, its standard error, two-sided p of the paired t-test, 95 % bound below."""
+    """Mean over queries, its standard error, p of the paired t-test (two-sided), and a lower bound
+    (one-sided, 95 %).
+    """
 
     mean: float
     error: float

@@ -78,7 +78,7 @@ def differences(scores):
     """The default loss of sglb against every other ranker, over all queries and in each set."""
     if OWN not in scores.rankers:
         return []
-    columns = ["all queries", "p", "95 % bound below", "mean of sets", *scores.sets]
+    columns = ["all queries", "p", "one-sided 95 % bound below", "mean of sets", *scores.sets]
     lines = heading(f"`{OWN}` minus each ranker, NDCG@10 by query, ± standard error", columns)
     for ranker in scores.rankers:
         common = scores.common(OWN, ranker)
@@ -111,7 +111,9 @@ def goals(scores):
     best = scores.best("catboost", OWN)
     if not scores.common(OWN, RIVAL) or best is None:
         return []
-    lines = heading("Goals, over all test queries", ["difference", "p", "bound below", "reached?"])
+    lines = heading(
+        "Goals, over all test queries", ["difference", "p", "one-sided 95 % bound", "reached?"]
+    )
     against = scores.against(OWN, RIVAL)
     lines.append(_goal(f"above `{RIVAL}`, p < {LEVEL}", against, _above(against)))
     other = scores.best("lightgbm", OWN)

@@ -7,6 +7,7 @@ take any time, as long as the workers are heard of. A worker that wakes up later
 """
 
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from threading import RLock
@@ -220,8 +221,7 @@ class DaskComm:
             for number, future in zip(numbers, futures, strict=True):
                 self._lookout.finish(future, f"partition {number}")
             holders = holders_of(self._client, [future.key for future in futures], self.timeout)
-            for number, lying in zip(numbers, holders, strict=True):
-                self._homes[number] = self._homes.get(number) or self._home(lying)
+            self._find_homes(dict(zip(numbers, holders, strict=True)))
             with releasing(list(map(self._give, numbers, futures))) as tasks:
                 for number, task in zip(numbers, tasks, strict=True):
                     self._lookout.finish(task, f"partition {number}", self._homes[number])
@@ -253,9 +253,19 @@ class DaskComm:
             self._held[address] = Held(name, actor, future)
         return self._held[address]
 
-    def _home(self, lying: list[str]) -> str:
-        """Return a worker where a partition lies, or the one with the fewest; wait for one."""
-        stands_still, homes = 0.0, list(self._homes.values())
+    def _find_homes(self, holders: Mapping[int, list[str]]) -> None:
+        """Give partitions homes: where they lie, or with the workers that have the fewest."""
+        running, counts = self._running(), Counter(self._homes.values())
+        for number, lying in holders.items():
+            if number not in self._homes:
+                near = [address for address in lying if address in running]
+                home = near[0] if near else min(running, key=counts.__getitem__)
+                self._homes[number] = home
+                counts[home] += 1
+
+    def _running(self) -> list[str]:
+        """Return the workers that take tasks; wait for one."""
+        stands_still = 0.0
         while True:
             workers = self._lookout.workers()
             running = [
@@ -263,11 +273,8 @@ class DaskComm:
                 for address, worker in workers.items()
                 if worker.status == "running" and worker.silence <= self.timeout
             ]
-            for address in lying:
-                if address in running:
-                    return address
             if running:
-                return min(running, key=homes.count)
+                return running
             stands_still = self._lookout.look("", stands_still)
             time.sleep(LOOK_EVERY)
 

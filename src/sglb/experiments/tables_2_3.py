@@ -127,8 +127,7 @@ def search(options: TuningOptions, data_sets: Sequence[DataSet]) -> None:
 
 def _search_round(options: TuningOptions, searches: Sequence[Search]) -> bool:
     """Run the missing trials of each search; return whether any trial was run."""
-    n_missing = [options.n_trials - len(s.finished(options.n_trials)) for s in searches]
-    jobs = [s for s, count in zip(searches, n_missing, strict=True) for _ in range(count)]
+    jobs = missing_trials(searches, options.n_trials)
     if not jobs:
         return False
     folder = data_folder() if options.n_processes > 1 else None
@@ -141,6 +140,19 @@ def _search_round(options: TuningOptions, searches: Sequence[Search]) -> bool:
             numbers.append(number)
             progress(count)
     return any(number is not None for number in numbers)
+
+
+def missing_trials(searches: Sequence[Search], n_trials: int) -> list[Search]:
+    """Return each search as often as it misses a trial, in turn, those that lag behind first.
+
+    Methods are compared by equally many trials: what is stopped early has run few in vain.
+    """
+    missing = [
+        (number, at)
+        for at, search in enumerate(searches)
+        for number in range(len(search.finished(n_trials)), n_trials)
+    ]
+    return [searches[at] for _, at in sorted(missing)]
 
 
 def _run_next(search: Search, n_trials: int, folder: Path | None) -> int | None:

@@ -6,6 +6,7 @@ from typing import Any, Self
 import numpy as np
 
 from sglb import _core
+from sglb.errors import warn
 from sglb.gains import gains, powers_of_two
 from sglb.losses.base import Floats
 from sglb.losses.ranking import RankingLoss
@@ -71,6 +72,12 @@ class MetricLoss(RankingLoss):
         """Return the loss with the highest relevance of the target."""
         if self.largest is not None:
             return self
+        longest = int(target.queries.sizes.max(initial=0))
+        if self.metric in SETS and self.cutoff is not None and self.cutoff >= longest:
+            warn(
+                f"there is nothing to learn: {self.metric}@{self.cutoff} of at most {longest} rows"
+                " is the same in every order; choose a cutoff below the rows of the longest query"
+            )
         return replace(self, largest=float(target.values.max(initial=0.0)))
 
     def losses(self, target: Target, raw: Floats) -> Floats:

@@ -107,7 +107,14 @@ class StorableSampler(Moving, ABC):
         """Return the move of step 0, 1, 2, ..."""
         if not self._is_moving:
             return self._move
-        return replace(self.at_step(step)._move, time=self._time(step))
+        # Of numbers that `for_length` has validated, without `__post_init__` at each step.
+        now = object.__new__(type(self))
+        vars(now).update(self._numbers)
+        for name, schedule in self._moving.items():
+            vars(now)[name] = schedule.at(step)
+        move = now._move
+        object.__setattr__(move, "time", self._time(step))
+        return move
 
     @cached_property
     @abstractmethod
@@ -116,7 +123,17 @@ class StorableSampler(Moving, ABC):
 
     @cached_property
     def _is_moving(self) -> bool:
-        return bool(self.schedules)
+        return bool(self._moving)
+
+    @cached_property
+    def _moving(self) -> dict[str, Schedule]:
+        return self.schedules
+
+    @cached_property
+    def _numbers(self) -> dict[str, Any]:
+        """Fields that are the same at all steps."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        return {name: value for name, value in values.items() if name not in self._moving}
 
     @cached_property
     def _times(self) -> list[float]:

@@ -20,13 +20,13 @@ from scipy.stats import ncx2, norm
 from sglb import _core
 from sglb.boosting import boost
 from sglb.callbacks import BaseCallback
+from sglb.experiments import small_chains
 from sglb.experiments.small_chains import (  # noqa: F401  # for the tests of the law
     FixedStructure,
     RandomStructure,
     binary_rows,
     bits_of,
     make_chain,
-    projector,
     splits,
 )
 from sglb.noise import Role
@@ -99,6 +99,11 @@ def leaf_of(structure, columns):
         outside = (columns[feature] < low) | (columns[feature] > high)
         leaf += outside.astype(int) << d
     return leaf
+
+
+def projector(leaf, weight=None):
+    """P_s as a matrix: row i averages over the rows of its leaf."""
+    return small_chains.projector(leaf, 1.0 if weight is None else weight)
 
 
 # Callbacks.

@@ -51,11 +51,9 @@ def splits(*features: int) -> Structure:
     )
 
 
-def projector(leaf: NDArray[np.integer[Any]], weight: Floats | None = None) -> Floats:
+def projector(leaf: NDArray[np.integer[Any]], weight: ArrayLike = 1.0) -> Floats:
     """Return P_s as a matrix, whose row i averages over the rows of its leaf."""
-    together = (leaf[:, None] == leaf).astype(np.float64)
-    if weight is not None:
-        together = together * weight
+    together = (leaf[:, None] == leaf) * np.asarray(weight, dtype=np.float64)
     return np.asarray(together / together.sum(axis=1, keepdims=True))
 
 

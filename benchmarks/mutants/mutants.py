@@ -255,7 +255,7 @@ ARCHIVE = [
     *of(
         "sglb/files.py",
         "test_archive.py test_table_files.py",
-        ("        draft.chmod(0o666 & ~mask)\n", ""),
+        ("os.O_EXCL, 0o666))", "os.O_EXCL, 0o600))"),
         ("        draft.unlink(missing_ok=True)", "        pass"),
     ),
     *of(

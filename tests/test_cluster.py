@@ -11,10 +11,10 @@ import pytest
 from dealing import deal
 from own_losses import Squared
 from problems import dealt, hands
-from sglb import leaves, slopes
+from sglb import SGLBRegressor, leaves, slopes
 from sglb.boosting import boost
 from sglb.chain import Chain
-from sglb.cluster import LocalProcesses, LostServerError, Moved, SerialComm, Server
+from sglb.cluster import ClusterTable, LocalProcesses, LostServerError, Moved, SerialComm, Server
 from sglb.cluster.dealt import check_divisible
 from sglb.cluster.parts import total
 from sglb.errors import NonFiniteGradient
@@ -147,6 +147,37 @@ def test_what_is_known_of_all_rows_is_that_of_one_shard():
     assert np.array_equal(rows.raw, all_rows.raw)
     for part, whole in zip(rows.losses(trace.offset), all_rows.losses(trace.offset), strict=True):
         assert sorted(part) == sorted(whole)
+
+
+@pytest.mark.parametrize("n_columns", [5, 200])
+def test_a_sample_is_a_byte_for_each_column_and_eight_for_each_output(n_columns):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60_000, n_columns)).astype(np.float32)
+    comm = Weighing([Server(), Server()])
+    for server, rows in zip(comm.servers, (X[:20_000], X[20_000:]), strict=True):
+        server.read({len(rows) // 40_000: rows})
+    SGLBRegressor(n_estimators=2, max_depth=3, structure_sample=30_000).fit(
+        ClusterTable(comm, [0, 1], X[:0]), X[:, 0]
+    )
+    assert comm.drawn
+    for n_rows, size in comm.drawn:
+        assert n_rows == pytest.approx(30_000, rel=0.1)
+        assert n_rows * (n_columns + 8) < size < n_rows * (n_columns + 8) + 2_000
+
+
+class Weighing(SerialComm):
+    """Notes the rows of each sample, and the bytes of the messages that bring it."""
+
+    def __init__(self, servers):
+        super().__init__(servers)
+        self.drawn = []
+
+    def ask(self, question, *arguments, shares=None):
+        answers = super().ask(question, *arguments, shares=shares)
+        if question == "ask" and arguments[2] == "draw":
+            n_rows = sum(len(drawn.words.codes) for answer in answers for _, drawn in answer)
+            self.drawn.append((n_rows, sum(len(pickle.dumps(answer)) for answer in answers)))
+        return answers
 
 
 # --- lost servers ---

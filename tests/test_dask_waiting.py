@@ -5,6 +5,7 @@ import os
 import signal
 import threading
 import time
+import traceback
 
 import dask
 import numpy as np
@@ -240,6 +241,7 @@ def test_an_error_of_reading_names_the_partition(client, table):
     with pytest.raises(OSError, match="the disk is gone") as caught:
         on_cluster(SGLBRegressor, X, y)
     assert "This happened to partition 1." in caught.value.__notes__
+    assert "fail" in [frame.name for frame in traceback.extract_tb(caught.tb)]
 
 
 def test_a_partition_that_ends_its_workers_is_named(table):

@@ -11,16 +11,15 @@ INSTALL := $(PIP) install --no-build-isolation --config-settings=cmake.define.SG
 SOURCES := CMakeLists.txt pyproject.toml $(wildcard src/core/* src/bindings/*) \
 	$(shell find src/sglb -type d -not -name __pycache__)
 
-.PHONY: demo test lint fuzz bench quality kernels mutants sanitize oldest-dask clean
+.PHONY: demo test lint fuzz fuzz-minute bench quality kernels mutants sanitize sanitize-minute \
+	oldest-dask clean
 
 demo: $(STAMPS)/run
 	$(BIN)/sglb demo
 
 test: lint $(STAMPS)/test
 	$(BIN)/python -m pytest -n auto --dist worksteal
-	mkdir -p build
-	if $(BIN)/python -c "import atheris" 2>/dev/null; then \
-		$(FUZZ) -seed=1 -runs=3000 $$(mktemp -d) tests/data/fuzz; fi
+	$(MAKE) --no-print-directory -j 2 --output-sync=target fuzz-minute sanitize-minute
 
 lint: $(STAMPS)/lint
 	$(BIN)/ruff check .
@@ -34,6 +33,15 @@ SECONDS ?= 600
 fuzz: $(STAMPS)/test
 	mkdir -p build/fuzz
 	$(FUZZ) -max_total_time=$(SECONDS) build/fuzz tests/data/fuzz
+
+# Both at once, each on a core, are the last minute of `make test`.
+fuzz-minute: $(STAMPS)/test
+	mkdir -p build
+	if $(BIN)/python -c "import atheris" 2>/dev/null; then \
+		$(FUZZ) -verbosity=0 -max_total_time=60 $$(mktemp -d) tests/data/fuzz; fi
+
+sanitize-minute: $(STAMPS)/test
+	$(BIN)/python -m benchmarks.sanitize quick
 
 bench: $(STAMPS)/bench
 	$(BIN)/python -m benchmarks $(BENCH)

@@ -7,8 +7,10 @@ import hashlib
 import multiprocessing
 import os
 import resource
+import shutil
 import signal
 import sys
+import tempfile
 import threading
 import time
 import warnings
@@ -17,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sglb import SGLBClassifier, SGLBRegressor, archive
+from sglb import Checkpoint, SGLBClassifier, SGLBRanker, SGLBRegressor, archive
 
 FAST = {"n_estimators": 10, "max_depth": 4, "random_state": 0}
 
@@ -116,6 +118,9 @@ class Stages:
         self.short = {**FAST, "n_jobs": n_jobs}
         self.model = SGLBRegressor(**self.short).fit(X, y)
         self.long = {**self.short, "n_estimators": 10**6}
+        small = self.short | {"n_estimators": 2000}
+        self.large = SGLBRegressor(**small).fit(X[:1000], y[:1000])
+        self.folder = Path(tempfile.mkdtemp())
         self.n_jobs = n_jobs
 
     def binning(self):
@@ -142,19 +147,49 @@ class Stages:
     def staged_prediction(self):
         list(self.model.staged_predict(self.X))
 
+    def ranker(self):
+        relevance = np.clip(self.y, 0, 4).round()
+        queries = np.arange(len(self.y)) // 20
+        SGLBRanker(**self.long, loss="pairwise_logistic").fit(self.X, relevance, group=queries)
+
+    def checkpoint(self):
+        checkpoint = Checkpoint(self.folder / "c", 1, overwrite=True)
+        SGLBRegressor(**self.long).fit(self.X[:5000], self.y[:5000], callbacks=checkpoint)
+
+    def save(self):
+        self.large.save(self.folder / "m.sglb")
+
 
 STAGES = ("binning", "encoding", "steps", "many_chains", "cross_validation", "posterior",
-          "prediction", "staged_prediction")  # fmt: skip
+          "prediction", "staged_prediction", "ranker", "checkpoint", "save")  # fmt: skip
+
+
+def time_in_queue(process):
+    """Seconds that the main thread of a process was ready to run, and another one ran."""
+    return int(Path(f"/proc/{process}/schedstat").read_text().split()[1]) * 1e-9
+
+
+def n_tasks(usual=0):
+    """Threads that the system knows of, those of the core and of NumPy too.
+
+    A thread that was joined may be there a moment longer: wait until there are as many as usual.
+    """
+    for _ in range(100):
+        if (n := len(os.listdir("/proc/self/task"))) <= usual:
+            break
+        time.sleep(0.01)
+    return n
 
 
 def interrupted(n_rows, n_jobs):
-    """Repeat each stage until Ctrl-C; print when it came back, by the clock and by the processor's.
+    """Repeat each stage until Ctrl-C; print when it came back, its time in the queue, its threads.
 
     The caller sends a line with the stage's name, then SIGINT.
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
     before = trained()
     stages = Stages(int(n_rows), int(n_jobs))
+    usual = n_tasks()  # the pool of the core has its threads by now
     for line in sys.stdin:
         stage = getattr(stages, line.strip())
         try:
@@ -162,7 +197,10 @@ def interrupted(n_rows, n_jobs):
             while True:
                 stage()
         except KeyboardInterrupt:
-            print(time.monotonic(), time.process_time(), threading.active_count(), flush=True)
+            queued, noticed = time_in_queue(os.getpid()), time.monotonic()
+            n_more = n_tasks(usual) - usual
+            print(noticed, queued, threading.active_count(), n_more, flush=True)
+    shutil.rmtree(stages.folder)
     assert trained() == before
 
 

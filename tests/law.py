@@ -20,6 +20,7 @@ from scipy.stats import ncx2, norm
 from sglb import _core
 from sglb.boosting import boost
 from sglb.callbacks import BaseCallback
+from sglb.experiments import small_chains
 from sglb.experiments.small_chains import (  # noqa: F401  # for the tests of the law
     FixedStructure,
     RandomStructure,
@@ -102,10 +103,7 @@ def leaf_of(structure, columns):
 
 def projector(leaf, weight=None):
     """P_s as a matrix: row i averages over the rows of its leaf."""
-    together = (leaf[:, None] == leaf).astype(float)
-    if weight is not None:
-        together = together * weight
-    return together / together.sum(axis=1, keepdims=True)
+    return small_chains.projector(leaf, 1.0 if weight is None else weight)
 
 
 # Callbacks.

@@ -3,6 +3,9 @@
 import contextlib
 import hashlib
 import json
+import os
+import stat
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +14,7 @@ from safetensors.numpy import save as save_arrays
 
 from sglb import ModelFormatError, SGLBRegressor, archive, load
 from sglb.archive.arguments import to_json
+from sglb.checkpoints.store import Store
 from sglb.samplers import Plain, Tempering
 from test_archive import EVERY, MODELS, X
 
@@ -310,6 +314,31 @@ def test_a_file_that_is_too_large_is_refused_unread(tmp_path):
         file.truncate(archive.MOST_BYTES + 1)  # a hole: takes no room on disk
     with pytest.raises(ModelFormatError, match="size"):
         load(path)
+
+
+def test_what_is_no_regular_file_is_refused_unread(tmp_path):
+    os.mkfifo(tmp_path / "pipe")  # which nobody ever writes to
+    for path in (tmp_path / "pipe", "/dev/zero"):
+        for read in (load, lambda path: Store(Path(path)).read()):
+            with pytest.raises(ModelFormatError, match=r"file: .* is a pipe or a device"):
+                read(path)
+    with pytest.raises(IsADirectoryError):
+        load(tmp_path)
+
+
+def test_saving_has_the_permissions_of_any_new_file_and_leaves_the_mask_alone(
+    tmp_path, monkeypatch
+):
+    before = os.umask(0o027)
+    try:
+        # Of the whole process: files that other threads make in between would be anybody's.
+        monkeypatch.setattr(os, "umask", pytest.fail)
+        MODELS["softmax"].save(tmp_path / "m.sglb")
+    finally:
+        monkeypatch.undo()
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "m.sglb").stat().st_mode) == 0o640
+    assert os.listdir(tmp_path) == ["m.sglb"]
 
 
 @pytest.mark.parametrize(

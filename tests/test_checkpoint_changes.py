@@ -6,8 +6,20 @@ import numpy as np
 import pytest
 
 import interrupted
-from interrupted import FITS, NEW, NUMBERS, SMALL, THREE, TWO, WEIGHT, X, fitted, killed_after
-from sglb import ChangedChain, Checkpoint, SGLBClassifier, SGLBRegressor
+from interrupted import (
+    FITS,
+    NEW,
+    NUMBERS,
+    QUERIES,
+    SMALL,
+    THREE,
+    TWO,
+    WEIGHT,
+    X,
+    fitted,
+    killed_after,
+)
+from sglb import ChangedChain, Checkpoint, SGLBClassifier, SGLBRanker, SGLBRegressor
 from sglb.checkpoints.fingerprint import IDLE
 from sglb.samplers import Langevin
 
@@ -113,23 +125,29 @@ OTHER = {
 }
 
 
-@pytest.mark.parametrize("kind", [SGLBClassifier, SGLBRegressor])
+@pytest.mark.parametrize("kind", [SGLBClassifier, SGLBRegressor, SGLBRanker])
 def test_every_parameter_that_is_changed_is_rejected_by_name(kind, tmp_path):
-    y = TWO if kind is SGLBClassifier else NUMBERS
+    y = NUMBERS if kind is SGLBRegressor else TWO
+    group, eval_group, changed = {}, {}, OTHER
+    if kind is SGLBRanker:
+        group, eval_group = {"group": QUERIES}, {"eval_group": [QUERIES[:80]]}
+        changed = OTHER | {"loss": "pairwise_logistic"}
     with killed_after(3):
-        kind(**SMALL).fit(X, y, callbacks=Checkpoint(tmp_path / "c", 1))
+        kind(**SMALL).fit(X, y, callbacks=Checkpoint(tmp_path / "c", 1), **group)
+    sets = {"eval_set": [(NEW, y[:80])]} | eval_group
     names = set(inspect.signature(kind).parameters) - set(IDLE)
-    assert names <= OTHER.keys()
+    assert names <= changed.keys()
     for name in sorted(names):
-        model = kind(**SMALL | {name: OTHER[name]})
+        model = kind(**SMALL | {name: changed[name]})
         with pytest.raises(ValueError, match=rf"another fit: {name} is ") as error:
-            model.fit(X, y, eval_set=[(NEW, y[:80])], resume_from=tmp_path / "c")
+            model.fit(X, y, **sets, resume_from=tmp_path / "c", **group)
         assert ";" not in str(error.value)  # no other parameter
     other = SGLBRegressor if kind is SGLBClassifier else SGLBClassifier
     with pytest.raises(ValueError, match=r"another fit: estimator is '.*', not '"):
         other(**SMALL).fit(X, TWO, resume_from=tmp_path / "c")
     for name, value in (("n_jobs", 2), ("verbose", 7), ("warm_start", True)):
-        assert kind(**SMALL | {name: value}).fit(X, y, resume_from=tmp_path / "c").n_iter_ == 24
+        model = kind(**SMALL | {name: value}).fit(X, y, resume_from=tmp_path / "c", **group)
+        assert model.n_iter_ == 24
 
 
 def test_samplers_losses_and_states_of_chance_are_compared_as_far_as_they_can_be(tmp_path):

@@ -5,6 +5,7 @@ SGLB_KILLS=20 kills more often.
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -71,6 +72,110 @@ def test_a_disk_that_fills_up_during_a_fit_ends_it_and_keeps_what_was_written(tm
         fitted("numbers", callbacks=[Fill(), Checkpoint(path, 5)])
     assert Store(path).read().n_steps == 10
     assert content(fitted("numbers", resume_from=path)) == content(fitted("numbers"))
+
+
+class At(BaseCallback):
+    """Does something after a step."""
+
+    def __init__(self, step, action):
+        self.at, self.action = step, action
+
+    def step(self, info):
+        if info.step == self.at:
+            self.action()
+
+
+@pytest.mark.parametrize("action", [Path.unlink, lambda path: path.rename(path.parent / "mine")])
+def test_a_checkpoint_that_is_moved_or_removed_during_a_fit_is_written_again(action, tmp_path):
+    path = tmp_path / "c"
+    with killed_after(17):
+        fitted("numbers", callbacks=[At(11, lambda: action(path)), Checkpoint(path, 5)])
+    assert Store(path).read().n_steps == 15
+    assert content(fitted("numbers", resume_from=path)) == content(fitted("numbers"))
+
+
+def test_a_folder_that_is_removed_during_a_fit_is_told(tmp_path):
+    path = tmp_path / "folder" / "c"
+    path.parent.mkdir()
+    callbacks = [At(11, lambda: shutil.rmtree(path.parent)), Checkpoint(path, 5)]
+    with pytest.raises(CheckpointError, match=r"folder/c.*cannot be written: .*No such file"):
+        fitted("numbers", callbacks=callbacks)
+
+
+@pytest.mark.parametrize("error", [OSError("the disk is gone"), KeyboardInterrupt()])
+def test_between_its_two_names_a_checkpoint_is_not_lost(error, tmp_path, monkeypatch):
+    """The newest has become the one before, and the draft cannot take its name."""
+    path, replace, failed = tmp_path / "c", Path.replace, []
+
+    def fails_once(source, destination):
+        if source.name == "c.part" and path.with_name("c.previous").exists() and not failed:
+            failed.append(error)
+            assert not path.exists()
+            raise error
+        return replace(source, destination)
+
+    monkeypatch.setattr(Path, "replace", fails_once)
+    if isinstance(error, OSError):
+        checkpoint = Checkpoint(path, 5, on_error="warn")
+        with pytest.warns(UserWarning, match="the disk is gone") as warned, killed_after(17):
+            fitted("numbers", callbacks=checkpoint)
+        assert len(warned) == 1
+    else:
+        with pytest.raises(KeyboardInterrupt):
+            fitted("numbers", callbacks=Checkpoint(path, 5))
+    assert failed == [error]
+    assert Store(path).read().n_steps == (15 if isinstance(error, OSError) else 5)
+    assert path.exists()
+    assert not path.with_name("c.part").exists()
+    assert content(fitted("numbers", resume_from=path)) == content(fitted("numbers"))
+
+
+RACE = """
+import sys
+from pathlib import Path
+from interrupted import content, fitted
+from sglb import Checkpoint, CheckpointError
+path = Path(sys.argv[1])
+print("ready", flush=True)
+sys.stdin.readline()
+try:
+    model = fitted("numbers", callbacks=Checkpoint(path, 1, overwrite=True))
+except CheckpointError as error:
+    print("rejected" if "writes its checkpoints there" in str(error) else error)
+else:
+    path.with_name(sys.argv[2]).write_bytes(content(model))
+    print("fitted")
+"""
+
+
+def test_of_two_fits_that_race_for_one_path_one_at_a_time_writes(tmp_path):
+    path, expected = tmp_path / "c", content(fitted("numbers"))
+    for number in range(3):
+        racers = [
+            subprocess.Popen(
+                [sys.executable, "-c", RACE, path, f"model{i}"],
+                cwd=CRASHES.parent,
+                env=os.environ | {"PYTHONPATH": str(CRASHES.parent)},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            for i in range(2)
+        ]
+        for racer in racers:
+            assert racer.stdout.readline() == "ready\n"
+        for racer in racers:
+            racer.stdin.write("\n")
+            racer.stdin.flush()
+        endings = [racer.communicate(timeout=500)[0].strip() for racer in racers]
+        assert "fitted" in endings, (number, endings)
+        assert set(endings) <= {"fitted", "rejected"}, (number, endings)
+        for i, ending in enumerate(endings):
+            if ending == "fitted":
+                assert (tmp_path / f"model{i}").read_bytes() == expected
+        assert Store(path).read().is_finished
+        assert not (tmp_path / "c.lock").exists()
+        assert not (tmp_path / "c.part").exists()
 
 
 def test_on_request_a_fit_goes_on_without_checkpoints(tmp_path):

@@ -317,6 +317,15 @@ def test_a_model_of_exchanged_temperatures_without_exchanges_is_rejected():
     assert rejected_field(written("tempering", lambda d: d.pop("exchange"))) == "exchange"
 
 
+@pytest.mark.parametrize(
+    ("kind", "labels"),
+    [("bool", [False, 1]), ("bool", [0, True]), ("int64", [0, 1.0]), ("float64", [0, 1.5])],
+)
+def test_labels_that_equal_those_of_another_type_are_rejected(kind, labels):
+    data = written("two_classes", setting("classes", {"dtype": kind, "labels": labels}))
+    assert rejected_field(data) == "classes"
+
+
 @pytest.mark.parametrize("depth", [1, 400])
 def test_a_part_that_has_parts_is_rejected_before_they_are_read(depth):
     """Each level has the one before it as its scale, down to a model."""

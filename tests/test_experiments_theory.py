@@ -31,7 +31,7 @@ SMALL = StudySize(0.05, seed=1)
 
 def test_the_exact_covariance_of_one_structure_is_the_autoregressions():
     # A leaf of n rows: (T / n) / ((1 + gamma) (1 - eps (1 + gamma) / 2)).
-    P = small_chains.projector([[0, 0, 0, 1, 1]], 0)
+    P = small_chains.projector_of([[0, 0, 0, 1, 1]], 0)
     for eps in (0.5, 0.05):
         pull = 1.0 + problem.GAMMA
         variance = problem.TEMPERATURE / np.array([3, 3, 3, 2, 2]) / (pull * (1 - eps * pull / 2))
@@ -40,7 +40,7 @@ def test_the_exact_covariance_of_one_structure_is_the_autoregressions():
 
 
 def test_the_exact_covariance_goes_to_the_diffusions_linearly():
-    projectors = [small_chains.projector(SQUARE, f) for f in (0, 1)]
+    projectors = [small_chains.projector_of(SQUARE, f) for f in (0, 1)]
     limit = weak_convergence.limit_covariance(projectors)
     slopes = [
         (weak_convergence.exact_covariance(projectors, SQUARE_Y, eps) - limit) / eps
@@ -198,7 +198,7 @@ def test_the_error_of_gamma_is_linear_and_that_of_the_loss_quadratic():
     assert off[0] / off[1] == pytest.approx(10.0, rel=1e-2)
     # The fit is the projection on the span: what is left is orthogonal to every stump.
     for feature in (0, 1):
-        left = small_chains.projector(SQUARE, feature) @ (SQUARE_Y - optimum)
+        left = small_chains.projector_of(SQUARE, feature) @ (SQUARE_Y - optimum)
         assert np.allclose(left, 0.0, atol=1e-12)
 
 

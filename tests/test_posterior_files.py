@@ -158,7 +158,7 @@ def test_a_loss_of_the_users_own_is_in_the_pickle_and_not_in_the_file(tmp_path):
     assert caught[0].filename == __file__
     other = sglb.load(tmp_path / "p.sglb")
     assert (other.predict_raw(TWO[0]) == post.predict_raw(TWO[0])).all()
-    with pytest.raises(ValueError, match="there are no probabilities"):
+    with pytest.raises(ValueError, match="has no probabilities"):
         other.predict(TWO[0])
 
 

@@ -2,7 +2,8 @@
 
 import contextlib
 import os
-import tempfile
+import secrets
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,21 +22,23 @@ def check_destination(path: Path) -> None:
         raise DestinationError(f"{path}: no permission to write")
 
 
+def is_stream(path: str | Path) -> bool:
+    """Whether a path is a pipe or a device, whose content may never end."""
+    mode = os.stat(path).st_mode
+    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
+
+
 @contextlib.contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
     """Yield a temporary file beside `path` that replaces it if the body succeeds."""
     check_destination(path)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=path.suffix)
-    os.close(handle)
-    draft = Path(name)
+    # Not mkstemp, whose files are private: this one has the permissions of any new file.
+    draft = path.with_name(f".{secrets.token_hex(8)}{path.suffix}")
+    os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
     try:
         yield draft
         with draft.open("rb+") as file:
             os.fsync(file.fileno())
-        # mkstemp makes private files; this one gets the permissions of any new file.
-        mask = os.umask(0)
-        os.umask(mask)
-        draft.chmod(0o666 & ~mask)
         draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)

@@ -51,7 +51,7 @@ from sglb.archive.validation import (
 from sglb.bins import Bins
 from sglb.categories import storage
 from sglb.errors import ModelFormatError
-from sglb.files import sync_folder, whole_file
+from sglb.files import is_stream, sync_folder, whole_file
 from sglb.leaves import LeafRule
 from sglb.losses import Loss, get_loss
 from sglb.model import Exchange, Model, Record
@@ -95,6 +95,8 @@ def read(path: str | Path, sha256: str | None = None) -> tuple[Model, AnyPosteri
 
 def read_bytes(path: str | Path) -> bytes:
     """Return the content of a file that is not too large for a model."""
+    if is_stream(path):
+        raise ModelFormatError("file", f"{path} is a pipe or a device, and may never end")
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
         if size > MOST_BYTES:

@@ -159,7 +159,8 @@ def labels_from_json(stored: Mapping[str, Any] | None) -> NDArray[Any]:
         classes[:] = labels
         if stored["dtype"] != "object":
             classes = np.array(labels, dtype=stored["dtype"])
-        same = classes.tolist() == labels and np.array_equal(np.unique(classes), classes)
+        is_sorted = np.array_equal(np.unique(classes), classes)
+        same = is_sorted and is_same(classes.tolist(), labels)
     except (TypeError, ValueError, OverflowError) as error:
         raise ModelFormatError("classes", str(error)) from error
     if not same:

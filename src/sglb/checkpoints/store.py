@@ -85,7 +85,7 @@ class Store:
             except FileNotFoundError:
                 continue
             except ModelFormatError as error:
-                if error.field in ("checkpoint", "version"):  # it is something else
+                if error.field in ("checkpoint", "version", "file"):  # it is something else
                     raise
                 damages.append(f"{path} ({error})")
                 continue
@@ -108,11 +108,14 @@ class Store:
                 file.flush()
                 os.fsync(file.fileno())
             if self._is_valid:
-                self.path.replace(self.previous)
+                # It has no name of its own from here until the draft has it, and users move files.
+                self._is_valid = False
+                with contextlib.suppress(FileNotFoundError):
+                    self.path.replace(self.previous)
             self._draft.replace(self.path)
+            self._is_valid = True
             sync_folder(self.path.parent)
         except OSError as error:
             with contextlib.suppress(OSError):
                 self._draft.unlink(missing_ok=True)
             raise CheckpointError(self.stated, f"it cannot be written: {error}") from error
-        self._is_valid = True

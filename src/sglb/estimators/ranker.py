@@ -192,8 +192,8 @@ class SGLBRanker(ChainEstimator):
         " scores of several chains (n_chains)"
     )
     predict_uncertainty = conformalize = cross_conformalize = Absent(
-        "a ranking loss is not minus a log likelihood; scores of several chains (n_chains) are in"
-        " predict_raw_chains"
+        "a ranking loss is not minus a log likelihood; predict_raw_chains returns the scores of"
+        " several chains (n_chains)"
     )
     posterior = predict_uncertainty
 

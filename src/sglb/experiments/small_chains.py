@@ -8,6 +8,7 @@ take any number of steps.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -50,11 +51,16 @@ def splits(*features: int) -> Structure:
     )
 
 
-def projector(bits: ArrayLike, *features: int) -> Floats:
+def projector(leaf: NDArray[np.integer[Any]], weight: ArrayLike = 1.0) -> Floats:
+    """Return P_s as a matrix, whose row i averages over the rows of its leaf."""
+    together = (leaf[:, None] == leaf) * np.asarray(weight, dtype=np.float64)
+    return np.asarray(together / together.sum(axis=1, keepdims=True))
+
+
+def projector_of(bits: ArrayLike, *features: int) -> Floats:
     """Return P_s of the structure that splits these features."""
     split = np.asarray(bits)[list(features)]
-    same_leaf = (split[:, :, None] == split[:, None, :]).all(axis=0).astype(np.float64)
-    return np.asarray(same_leaf / same_leaf.sum(axis=1, keepdims=True))
+    return projector(np.left_shift(split.T, np.arange(len(features))).sum(axis=1))
 
 
 class FixedStructure:

@@ -102,6 +102,11 @@ class Cost(Loss):
                 "costs: all decisions about a row cost the same, in every row, so that there is"
                 " nothing to learn; costs[y, d] is the cost of decision d where the class is y"
             )
+        if not 1e-100 <= unit <= 1e100:
+            raise ValueError(
+                f"costs: decisions about a row differ by {unit:.3g} on average; use a unit"
+                " in which that lies between 1e-100 and 1e100"
+            )
         return replace(self, unit=unit, largest=float(total.max()) / unit)
 
     def _savings(self, target: Target) -> Floats:

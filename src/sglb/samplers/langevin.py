@@ -39,6 +39,8 @@ class Langevin(StorableSampler):
         demand("temperature", temperature, temperature >= 0.0, "at least 0")
         demand("structure_noise", self.structure_noise, self.structure_noise >= 0.0, "at least 0")
         noise = math.sqrt(2.0 * temperature / rate)
+        wanted = "so large that sqrt(2 temperature / learning_rate), the noise, is finite"
+        demand("learning_rate", rate, math.isfinite(noise), wanted)
         return Move(
             learning_rate=rate,
             noise=noise,

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from sglb.experiments.small_chains import Recorder, binary_rows, projector, run_chain
+from sglb.experiments.small_chains import Recorder, binary_rows, projector_of, run_chain
 from sglb.experiments.theory.problem import SQUARE, StudySize
 from sglb.losses import Welsch
 from sglb.samplers import Langevin, Plain
@@ -46,7 +46,7 @@ def mean_loss(raw: Floats) -> Floats:
 
 def _basis() -> Floats:
     """Return an orthonormal basis (n_rows, d) of the span of ensembles of stumps."""
-    projectors = np.hstack([projector(SQUARE, 0), projector(SQUARE, 1)])
+    projectors = np.hstack([projector_of(SQUARE, 0), projector_of(SQUARE, 1)])
     left, singular, _ = np.linalg.svd(projectors)
     return np.asarray(left[:, : int((singular > 1e-9).sum())])
 
@@ -66,7 +66,7 @@ def global_optimum() -> float:
 def gibbs_excess(beta: float, optimum: float, n_points: int = 101) -> float:
     """Return the mean excess loss under exp(-beta (L_N + gamma / 2 F' P_inf^-1 F)) on the span."""
     basis = _basis()
-    mean_projector = 0.5 * (projector(SQUARE, 0) + projector(SQUARE, 1))
+    mean_projector = 0.5 * (projector_of(SQUARE, 0) + projector_of(SQUARE, 1))
     precision = np.linalg.inv(basis.T @ (len(CELLS_Y) * mean_projector) @ basis)
     # All minima are within 6 of zero; then five standard deviations of the regulariser's law.
     half = 6.0 + 5.0 / np.sqrt(beta * CHAIN_GAMMA * np.linalg.eigvalsh(precision).min())

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import multivariate_normal
 
-from sglb.experiments.small_chains import Recorder, binary_rows, projector, run_chain
+from sglb.experiments.small_chains import Recorder, binary_rows, projector_of, run_chain
 from sglb.experiments.theory.problem import GAMMA, TEMPERATURE, TWELVE, TWELVE_Y, StudySize
 from sglb.losses import Squared
 from sglb.samplers import Langevin
@@ -69,7 +69,7 @@ def preconditioner(size: StudySize) -> Preconditioner:
     """Estimate P_inf from the structures that chains choose."""
     exact = choice_probabilities(TWELVE)
     rows, n = binary_rows(TWELVE, TWELVE_Y), TWELVE.shape[1]
-    projectors = np.stack([projector(TWELVE, j) for j in range(len(TWELVE))])
+    projectors = np.stack([projector_of(TWELVE, j) for j in range(len(TWELVE))])
     expected = n * np.tensordot(exact, projectors, axes=1)
     measured, distance = [], []
     n_steps, burn_in = size.steps(200_000), size.steps(2_000)

@@ -18,7 +18,7 @@ from sglb.experiments.small_chains import (
     batch_error,
     binary_rows,
     bits_of,
-    projector,
+    projector_of,
     run_chain,
     splits,
 )
@@ -55,7 +55,7 @@ class Regularisation:
 
 def stationary_mean(gamma: float) -> Floats:
     """Return (gamma I + Pbar)^-1 Pbar y; for gamma 0 its limit, the least-squares fit."""
-    mean = 0.5 * (projector(SQUARE, 0) + projector(SQUARE, 1))
+    mean = 0.5 * (projector_of(SQUARE, 0) + projector_of(SQUARE, 1))
     if gamma == 0.0:
         return np.asarray(np.linalg.pinv(mean) @ mean @ SQUARE_Y)
     return np.asarray(np.linalg.solve(gamma * np.eye(len(mean)) + mean, mean @ SQUARE_Y))

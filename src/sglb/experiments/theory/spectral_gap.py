@@ -21,7 +21,7 @@ from sglb.experiments.small_chains import (
     Recorder,
     binary_rows,
     bits_of,
-    projector,
+    projector_of,
     run_chain,
     splits,
 )
@@ -86,7 +86,7 @@ def _run(
     chances: Floats, rule: StructureRule, n_bits: int, n_steps: int, seed: int
 ) -> Autocorrelation:
     """Run a chain, on 2^n_bits copies of the rows, whose stumps have these chances."""
-    mean = np.tensordot(chances, [projector(TWELVE, j) for j in range(len(TWELVE))], axes=1)
+    mean = np.tensordot(chances, [projector_of(TWELVE, j) for j in range(len(TWELVE))], axes=1)
     eigenvalues, vectors = np.linalg.eigh(mean)
     inside = eigenvalues > 1e-9
     eigenvalues, vectors = eigenvalues[inside], vectors[:, inside]

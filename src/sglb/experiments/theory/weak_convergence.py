@@ -15,7 +15,7 @@ from sglb.experiments.small_chains import (
     batch_error,
     binary_rows,
     bits_of,
-    projector,
+    projector_of,
     run_chain,
     splits,
 )
@@ -70,7 +70,7 @@ def exact_covariance(projectors: list[Floats], y: Floats, eps: float) -> Floats:
 
 def weak_convergence(size: StudySize) -> WeakConvergence:
     """Measure the total variance of the chain at falling learning rates."""
-    projectors = [projector(SQUARE, 0), projector(SQUARE, 1)]
+    projectors = [projector_of(SQUARE, 0), projector_of(SQUARE, 1)]
     limit = float(np.trace(limit_covariance(projectors)))
     n_copies, n = 1 << COPIES_BITS, SQUARE.shape[1]
     # Copies of the rows, separated by features that every structure splits, are independent

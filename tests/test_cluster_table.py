@@ -279,6 +279,13 @@ def test_a_piece_with_other_columns_is_named(change, message):
         in_two_pieces(frame[:300], change(frame[300:]))
 
 
+def test_the_index_of_a_frame_is_no_column():
+    frame, y, rng = awkward_frame()
+    frame = frame.set_index(rng.permutation(700))
+    expected = fitted(SGLBRegressor, frame, y)
+    assert model_bytes(fitted(SGLBRegressor, on_servers(frame), y)) == model_bytes(expected)
+
+
 def test_an_array_of_another_width_is_named():
     X = np.zeros((10, 3))
     with pytest.raises(ValueError, match="of partition 1 of X are 2, those of the table 3"):

@@ -54,7 +54,7 @@ class RawPiece:
         self._table: Any = np.asarray(table) if frame is None else frame
         self._numbers: NDArray[Any] | Columns = np.empty((len(self._table), 0))
         self._n_threads = n_threads
-        self._outline = Outline(len(self._table), columns_of(self._table))
+        self._outline = Outline(len(self._table), _columns(frame, self._table))
         self._label_digests: dict[int, str] = {}
         self._kept = np.ones(len(self._table), dtype=np.bool_)
         self._codes: Bytes | None = None
@@ -180,7 +180,10 @@ def digest(codes: Bytes) -> str:
 
 def columns_of(table: Any) -> list[str] | int:
     """Return the names of the columns of a frame, or how many an array has."""
-    frame = as_frame(table)
+    return _columns(as_frame(table), table)
+
+
+def _columns(frame: Any, table: Any) -> list[str] | int:
     if frame is not None:
         return list(frame.columns)
     shape = np.shape(table)

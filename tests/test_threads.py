@@ -1,11 +1,12 @@
 """Python work side by side in threads."""
 
-import _thread
+import signal
 import threading
 import time
 from functools import partial
 
 import numpy as np
+import polars
 import pytest
 
 from sglb.threads import side_by_side
@@ -75,14 +76,39 @@ def test_an_error_in_a_single_thread_comes_back_at_once():
 
 
 def test_ctrl_c_ends_the_others_while_the_caller_waits_for_them():
+    polars.DataFrame()  # installs a handler of SIGINT that restarts waits
     ended, before = threading.Event(), threading.active_count()
-    timer = threading.Timer(0.2, _thread.interrupt_main)
+    waited = []
+    main = threading.main_thread().ident
+    timer = threading.Timer(0.2, signal.pthread_kill, (main, signal.SIGINT))
 
     timer.start()
     with pytest.raises(KeyboardInterrupt):
-        side_by_side([lambda: None, lambda: ended.wait(10)], 2, ended.set)
+        side_by_side([lambda: None, lambda: waited.append(ended.wait(60))], 2, ended.set)
     timer.join()
-    assert ended.is_set()
+    assert waited == [True]
+    assert threading.active_count() == before
+
+
+@pytest.mark.parametrize("begins", [False, True])
+def test_ctrl_c_while_a_thread_starts_leaves_none_at_work(monkeypatch, begins):
+    start, before, waited = threading.Thread.start, threading.active_count(), []
+    begun, ended = threading.Event(), threading.Event()
+
+    def interrupted(thread):
+        if begins:
+            start(thread)
+            assert begun.wait(60)
+        raise KeyboardInterrupt
+
+    def task():
+        begun.set()
+        waited.append(ended.wait(60))
+
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        side_by_side([lambda: None, task], 2, ended.set)
+    assert waited == [True] * begins
     assert threading.active_count() == before
 
 

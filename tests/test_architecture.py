@@ -48,7 +48,7 @@ FLOORS = [
     {"costs", "elementary", "queries", "row_numbers", "sums"},
     {"calibration", "diagnostics", "distributions"},
     {"tasks", "weights"},
-    {"_core", "columns", "errors", "files", "held", "threads"},
+    {"_core", "caching", "columns", "errors", "files", "held", "threads"},
 ]
 
 # Doors between rooms of one floor, one way only.

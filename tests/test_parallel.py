@@ -60,6 +60,7 @@ def start(script, **environment):
         text=True,
         cwd=os.path.dirname(__file__),
         env=os.environ | environment,
+        start_new_session=True,
     )
 
 
@@ -68,7 +69,7 @@ def run(script, **environment):
     try:
         out, err = process.communicate(timeout=PATIENCE)
     except subprocess.TimeoutExpired:
-        process.kill()
+        os.killpg(process.pid, signal.SIGKILL)  # also children, which hold the pipes
         pytest.fail(f"hangs: {process.communicate()}")
     assert process.returncode == 0, err
     return out

@@ -2,13 +2,13 @@
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sglb import _core
+from sglb.caching import cached_property
 from sglb.errors import ChainDiverged, NonFiniteGradient, StepTooLong
 from sglb.samplers import Move
 from sglb.structure import Structure

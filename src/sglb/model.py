@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sglb import sums
+from sglb.caching import cached_property
 from sglb.layouts import KnownLayout
 from sglb.recipe import Recipe
 from sglb.trace import States, Trace, join

@@ -7,11 +7,11 @@ Rows come in any order. `order` lists them query by query, in the order of the t
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sglb.caching import cached_property
 from sglb.weights import are_equal
 
 Floats = NDArray[np.float64]

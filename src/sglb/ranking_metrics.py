@@ -18,12 +18,12 @@ d_p = 1 / log2(p + 2):
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sglb import sums
+from sglb.caching import cached_property
 from sglb.gains import discounts, gains, powers_of_two
 from sglb.queries import Queries
 from sglb.target import Target

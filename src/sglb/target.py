@@ -5,13 +5,13 @@ classes, which is an empty array.
 """
 
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sglb import sums
+from sglb.caching import cached_property
 from sglb.costs import NO_COSTS, copy_costs, realised_costs, take_costs
 from sglb.queries import Queries
 from sglb.row_numbers import RowNumbers

@@ -8,13 +8,13 @@ and it lies in the middle between the probabilities on both sides.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sglb import sums
+from sglb.caching import cached_property
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]

@@ -6,7 +6,6 @@ short the codes by row may be left out: those of a sample are gathered, which ta
 """
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from mmap import mmap
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sglb.bundles import Bundles
+from sglb.caching import cached_property
 from sglb.code_layout import CodeCounts, CodeLayout
 from sglb.target import Target
 

@@ -7,7 +7,6 @@ of every target and, for a single column, the level's number of training rows.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from sglb import _core
 from sglb.bins import Bins
+from sglb.caching import cached_property
 from sglb.categories.one_row import row_reader
 from sglb.categories.vocabulary import Vocabulary
 from sglb.frame import Features

@@ -1,13 +1,13 @@
 """The levels of a categorical column: its labels, sorted, then the missing value."""
 
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import compress
 from operator import ne
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sglb.caching import cached_property
 from sglb.labels import LabelColumn, label_of
 
 

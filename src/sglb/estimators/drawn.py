@@ -1,12 +1,12 @@
 """Draws of a model at rows of a table: all that a `Posterior` needs to know of its making."""
 
 from collections.abc import Iterator
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sglb.caching import cached_property
 from sglb.estimators.sources import Source
 from sglb.model import Model
 from sglb.posterior import (

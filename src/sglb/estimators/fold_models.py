@@ -6,7 +6,7 @@ unlike the chains of `folds`, which share their codes.
 """
 
 from collections.abc import Callable
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from sglb import _core, tasks
+from sglb.caching import cached_property
 from sglb.estimators.base import ChainEstimator
 from sglb.folds import N_FOLDS
 from sglb.frame import Table, read_weight

@@ -7,12 +7,13 @@ long chains show which method reaches the lowest training loss in the end.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from sglb import plots
+from sglb.caching import cached_property
 from sglb.experiments import catboost_sla, stumps, synthetic
 from sglb.experiments.page import PageReport, bar, check_page, console, write_section
 from sglb.experiments.synthetic import Comparison, Result

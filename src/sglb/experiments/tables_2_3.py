@@ -8,12 +8,12 @@ losses over other splits (`other_splits`).
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 from sklearn.utils.parallel import Parallel, delayed
 
+from sglb.caching import cached_property
 from sglb.datasets import data_folder, stored_tables
 from sglb.experiments import catboost_sla, other_splits
 from sglb.experiments.other_splits import Pair, Rival, Verdict, judge

@@ -8,9 +8,9 @@ A sampler turns the number of a step into a `Move`; the loop in `chain.py` carri
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
 from typing import Any, ClassVar, Protocol, Self
 
+from sglb.caching import cached_property
 from sglb.schedules import Moving, Schedule, read_schedule, value_at
 from sglb.transition import KEEP, Transition
 

@@ -10,8 +10,8 @@ With friction 1 nothing of the velocity survives a step, and this is Langevin bo
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 
+from sglb.caching import cached_property
 from sglb.samplers.base import Move, StorableSampler, demand
 from sglb.samplers.langevin import Langevin
 from sglb.samplers.preset import OF_NOISE, Preset

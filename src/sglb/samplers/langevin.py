@@ -8,8 +8,8 @@ exp(-sum of losses); as T falls it concentrates at the global optimum.
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 
+from sglb.caching import cached_property
 from sglb.samplers.base import Move, StorableSampler, demand
 from sglb.samplers.preset import Preset
 from sglb.schedules import Scheduled, last_of

@@ -1,8 +1,8 @@
 """Gradient boosting: the paper's Algorithm 1 without sampling, raw <- raw + tree(-eps g)."""
 
 from dataclasses import dataclass
-from functools import cached_property
 
+from sglb.caching import cached_property
 from sglb.samplers.base import Move, StorableSampler
 from sglb.samplers.preset import Preset
 from sglb.schedules import Scheduled, last_of

@@ -5,8 +5,8 @@ unbiased: E[g_i 1{kept} / rate] = g_i.
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 
+from sglb.caching import cached_property
 from sglb.samplers.base import Move, StorableSampler
 from sglb.samplers.preset import Preset
 from sglb.schedules import Scheduled, last_of

@@ -7,11 +7,11 @@ so that exchanges need no more than the losses.
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Self
 
 import numpy as np
 
+from sglb.caching import cached_property
 from sglb.elementary import power
 from sglb.samplers.base import Move, Rates, StorableSampler, demand
 from sglb.samplers.langevin import Langevin

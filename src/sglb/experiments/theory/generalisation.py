@@ -11,12 +11,12 @@ and the mean over data sets is a sum over the binomial laws of n and k.
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom
 
+from sglb.caching import cached_property
 from sglb.experiments.small_chains import (
     FixedStructure,
     Recorder,

@@ -301,7 +301,7 @@ def test_losses_belong_to_their_estimators():
     with pytest.raises(ValueError, match="loss='xendcg' is for ranking; use SGLBRanker"):
         SGLBClassifier(**FAST, loss=losses.XeNdcg()).fit(X, Y > 0)
     assert not hasattr(SGLBRanker(), "posterior")
-    with pytest.raises(AttributeError, match="not minus a log likelihood; scores of several chai"):
+    with pytest.raises(AttributeError, match="minus a log likelihood; predict_raw_chains returns"):
         SGLBRanker().posterior(X, Y)
 
 

@@ -347,6 +347,22 @@ def test_a_table_shows_the_test_losses_of_the_chosen_models_beside_the_published
     assert "far from the paper's table" in page.read_text()
 
 
+def test_a_claim_that_another_process_gives_up_is_run_again(folder, monkeypatch):
+    searched, evaluate, fail = higgs(folder), search.evaluate, optuna.trial.TrialState.FAIL
+
+    def taken_for_dead(*arguments):
+        result = evaluate(*arguments)
+        if len(searched.study().trials) == 1:
+            searched.study().tell(0, state=fail)
+        return result
+
+    monkeypatch.setattr(search, "evaluate", taken_for_dead)
+    assert run_all(searched, 2) == [0, 0, 1]
+    untouched = higgs(folder / "untouched")
+    run_all(untouched, 2)
+    assert facts(searched.finished(2)) == facts(untouched.finished(2))
+
+
 def test_two_processes_give_what_one_gives(folder):
     alone, together = make_options(folder / "1"), make_options(folder / "2", n_jobs=2)
     for options in (alone, together):

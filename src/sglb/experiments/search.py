@@ -14,6 +14,7 @@ import os
 import socket
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -182,10 +183,12 @@ class Search:
         best = self.best(n_trials)
         if best is None or trial.rank < best.rank:
             self._keep(number, losses())
-        ticket.set_user_attr("parameters", trial.parameters)
-        ticket.set_user_attr("n_trees", trial.n_trees)
-        ticket.set_user_attr("seconds", trial.seconds)
-        study.tell(ticket, trial.score)
+        # A claim that another process has given up meanwhile is run again.
+        with suppress(_optuna().exceptions.UpdateFinishedTrialError):
+            ticket.set_user_attr("parameters", trial.parameters)
+            ticket.set_user_attr("n_trees", trial.n_trees)
+            ticket.set_user_attr("seconds", trial.seconds)
+            study.tell(ticket, trial.score)
         return number
 
 

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import dask.dataframe as dd
 from dask.distributed import Client, LocalCluster
+from distributed.core import Status
 
 from sglb.dask.actors import SERVERS
 
@@ -22,8 +23,15 @@ def cluster(n_workers, **options):
         with Client(workers) as client:
             yield client
     finally:
-        with contextlib.suppress(TimeoutError):  # of a process that a busy machine is slow to end
+        try:
             workers.close()
+        except TimeoutError:  # of a process that a busy machine is slow to end
+            pass
+        except KeyError:
+            # Dask's list of workers may lack one that took the place of a killed one. The list is
+            # read when all workers and the scheduler have been closed.
+            workers.status = Status.closed
+            workers._loop_runner.stop()
 
 
 def parts_of(table, cuts=CUTS):

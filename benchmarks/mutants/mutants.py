@@ -346,7 +346,9 @@ THREADS = [
         "sglb/threads.py",
         "test_threads.py",
         ("                if errors:\n                    break\n", ""),
-        ("args=(work, number))", "args=(work,))"),
+        ("partial(work, number)", "partial(work)"),
+        ("            other.wait_unless_idle()\n", "            pass\n"),
+        ("self._end.wait(timeout=0.1)", "self._end.wait()"),
     ),
 ]
 

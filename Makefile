@@ -38,7 +38,7 @@ fuzz: $(STAMPS)/test
 fuzz-minute: $(STAMPS)/test
 	mkdir -p build
 	if $(BIN)/python -c "import atheris" 2>/dev/null; then \
-		$(FUZZ) -verbosity=0 -max_total_time=60 $$(mktemp -d) tests/data/fuzz; fi
+		$(FUZZ) -seed=1 -verbosity=0 -max_total_time=60 $$(mktemp -d) tests/data/fuzz; fi
 
 sanitize-minute: $(STAMPS)/test
 	$(BIN)/python -m benchmarks.sanitize quick

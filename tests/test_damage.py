@@ -7,6 +7,7 @@ SGLB_ALL_DAMAGE=1 changes every byte of the first kept model and reads what has 
 import os
 import signal
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from sglb import ModelFormatError, SGLBClassifier, SGLBRegressor, archive
 from sglb.archive import blobs, container
 
 SEEDS = damage.seeds()
+FOUND = sorted((Path(__file__).parent / "data" / "fuzz").iterdir())
 TINY = SEEDS["three_classes_2.sglb"]
 EVERY = pytest.mark.parametrize("name", SEEDS)
 # Beside 4 times the file: what Python's objects of a few fields take.
@@ -374,3 +376,8 @@ def test_labels_as_long_as_the_longest_are_rejected_before_they_are_made():
     data = written("two_classes", setting("classes", {"dtype": "str", "labels": labels}))
     assert rejected_field(data) == "classes"
     assert damage.peak(data) < 1 << 22  # the array would take 2 GB
+
+
+@pytest.mark.parametrize("path", FOUND, ids=lambda path: path.name[:8])
+def test_what_the_fuzzer_found_is_a_model_or_rejected(path):
+    damage.verdict(*damage.forgery(path.read_bytes()))

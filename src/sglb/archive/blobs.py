@@ -23,15 +23,21 @@ def pack(document: Mapping[str, Any], arrays: Arrays) -> Bytes:
 def unpack(name: str, data: Bytes) -> tuple[dict[str, Any], Arrays]:
     """Return the document and the arrays, views of the bytes, that a part is made of."""
     try:
-        return container.unpack("part", data.data)
+        return container.unpack("part", _view(data))
     except ModelFormatError as error:
         raise ModelFormatError(f"{name}.{error.field}", error.reason) from error
+
+
+def _view(data: Bytes) -> memoryview:
+    if data.dtype != np.uint8 or data.ndim != 1:
+        raise ModelFormatError("part", "it is not a row of bytes")
+    return data.data
 
 
 def model_of(name: str, data: Bytes, loads: Callable[[memoryview], Model]) -> Model:
     """Return the model that `loads` reads from an array of a part."""
     try:
-        return loads(data.data)
+        return loads(_view(data))
     except ModelFormatError as error:
         raise ModelFormatError(f"{name}.{error.field}", error.reason) from error
 

@@ -303,10 +303,12 @@ def peak(data, kind=".sglb"):
 
 
 def limit_memory(n_bytes=MOST_MEMORY):
-    """Let this process have no more than so much memory beyond what it has."""
-    pages = int(Path("/proc/self/statm").read_text().split()[0])
-    most = pages * resource.getpagesize() + n_bytes
-    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    """Let this process have no more than so much memory beyond what it has, or any if None."""
+    most = resource.RLIM_INFINITY
+    if n_bytes is not None:
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        most = pages * resource.getpagesize() + n_bytes
+    resource.setrlimit(resource.RLIMIT_AS, (most, resource.RLIM_INFINITY))
 
 
 def _report(name, damage, files):

@@ -21,13 +21,16 @@ from sglb.checkpoints import snapshot
 READERS = (
     archive, arguments, blobs, container, draws, parts, snapshot, storage, validation,
 )  # fmt: skip
-# The fuzzer's own memory, 64 kB of counters, comes on top of the reader's.
+# What a file may cost beside the fuzzer's own memory, which grows with the inputs that it keeps.
 LIMIT = 256 << 20
 
 
 def judge(choices):
     """Judge the file that some bytes choose."""
-    damage.verdict(*damage.forgery(choices))
+    forged = damage.forgery(choices)
+    damage.limit_memory(LIMIT)
+    damage.verdict(*forged)
+    damage.limit_memory(None)
 
 
 def main():
@@ -37,7 +40,6 @@ def main():
         for function in vars(module).values():
             if inspect.isfunction(function) and function.__module__ == module.__name__:
                 atheris.instrument_func(function)
-    damage.limit_memory(LIMIT)
     atheris.Setup(
         [*sys.argv, "-max_len=64", "-len_control=0", "-timeout=10", "-rss_limit_mb=0"], judge
     )

@@ -3,6 +3,7 @@
 import functools
 import signal
 import warnings
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -172,7 +173,8 @@ def test_models_and_checkpoints_are_told_apart(tmp_path):
 
 
 def test_a_checkpoint_with_other_fields_is_rejected():
-    model = fitted("numbers")._model
+    ended = fitted("numbers")._model
+    model = replace(ended, residual_variance=None)
     plain = {"names": ["chain 0"], "fingerprint": {"data": {}}, "is_finished": True}
     assert Snapshot.from_bytes(archive.dumps(model, checkpoint=plain)).n_steps == 24
     for field, value in (
@@ -187,6 +189,8 @@ def test_a_checkpoint_with_other_fields_is_rejected():
     ):
         with pytest.raises(ModelFormatError, match="checkpoint"):
             Snapshot.from_bytes(archive.dumps(model, checkpoint=plain | {field: value}))
+    with pytest.raises(ModelFormatError, match="it has results"):
+        Snapshot.from_bytes(archive.dumps(ended, checkpoint=plain))
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """What one checkpoint holds <-> bytes: a model file whose trees are those of all chains."""
 
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 from sglb import archive
@@ -9,6 +10,10 @@ from sglb.checkpoints.fingerprint import Fingerprint
 from sglb.model import Model, Record
 from sglb.recipe import Recipe
 from sglb.trace import Trace
+
+RESULTS = attrgetter(
+    "residual_variance", "record", "chain_records", "outcomes", "posterior", "exchange"
+)
 
 
 @dataclass(frozen=True)
@@ -30,11 +35,10 @@ class Snapshot:
 
     def to_bytes(self) -> bytes:
         """Return the content of a file."""
-        known = {name: trace for name, trace in self.traces.items() if len(trace)}
-        traces = tuple(known.values()) or (self.recipe.start_trace(),)
-        model = Model(self.recipe, traces, None, Record(), (Record(),) * len(traces))
+        begun = {name: trace for name, trace in self.traces.items() if len(trace)}
+        model = _without_results(self.recipe, tuple(begun.values()) or (self.recipe.start_trace(),))
         document = {
-            "names": list(known),
+            "names": list(begun),
             "fingerprint": self.fingerprint,
             "is_finished": self.is_finished,
         }
@@ -48,6 +52,8 @@ class Snapshot:
         require("checkpoint", set(document) == fields, "unexpected fields")
         names, sections = document["names"], document["fingerprint"]
         _check_names(names, model)
+        has_none = RESULTS(model) == RESULTS(_without_results(model.recipe, model.traces))
+        require("checkpoint", has_none, "it has results, which only a fit that has ended has")
         is_plain = isinstance(sections, dict) and all(
             isinstance(section, dict) for section in sections.values()
         )
@@ -56,6 +62,11 @@ class Snapshot:
         require("checkpoint.is_finished", isinstance(finished, bool), f"{finished!r} is no answer")
         traces = dict(zip(names, model.traces, strict=False))
         return cls(model.recipe, sections, traces, finished)
+
+
+def _without_results(recipe: Recipe, traces: tuple[Trace, ...]) -> Model:
+    """A model of trees alone, without what is learned when a fit has ended."""
+    return Model(recipe, traces, None, Record(), (Record(),) * len(traces))
 
 
 def _check_names(names: Any, model: Model) -> None:

@@ -22,22 +22,23 @@ def pack(document: Mapping[str, Any], arrays: Arrays) -> Bytes:
 
 def unpack(name: str, data: Bytes) -> tuple[dict[str, Any], Arrays]:
     """Return the document and the arrays, views of the bytes, that a part is made of."""
+    view = _bytes_of(name, data)
     try:
-        return container.unpack("part", _view(data))
+        return container.unpack("part", view)
     except ModelFormatError as error:
         raise ModelFormatError(f"{name}.{error.field}", error.reason) from error
 
 
-def _view(data: Bytes) -> memoryview:
-    if data.dtype != np.uint8 or data.ndim != 1:
-        raise ModelFormatError("part", "it is not a row of bytes")
+def _bytes_of(name: str, data: Bytes) -> memoryview:
+    require(name, data.dtype == np.uint8 and data.ndim == 1, "it is not bytes")
     return data.data
 
 
 def model_of(name: str, data: Bytes, loads: Callable[[memoryview], Model]) -> Model:
     """Return the model that `loads` reads from an array of a part."""
+    view = _bytes_of(name, data)
     try:
-        return loads(_view(data))
+        return loads(view)
     except ModelFormatError as error:
         raise ModelFormatError(f"{name}.{error.field}", error.reason) from error
 

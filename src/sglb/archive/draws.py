@@ -131,7 +131,6 @@ def _long_chains(
 ) -> LongChains:
     require(name, set(arrays) == {"chains", "watched"}, "its arrays are others")
     content, watched = arrays["chains"], arrays["watched"]
-    require(f"{name}.chains", content.dtype == np.uint8 and content.ndim == 1, "it is not bytes")
     chains = model_of(f"{name}.chains", content, loads)
     traces, sampler = chains.traces, chains.recipe.settings.sampler
     n_features, n_outputs = model.recipe.bins.n_features, len(model.recipe.offset)

@@ -43,8 +43,6 @@ def unpack_parts(
 ) -> dict[str, Any]:
     """Return the parts of a model whose trees have these depths, by the names of its fields."""
     contents: dict[str, Any] = {}
-    for name, data in parts.items():
-        require(name, data.dtype == np.uint8 and data.ndim == 1, "it is not bytes")
     if "outcomes" in parts:
         contents["outcomes"] = _unpack_outcomes(
             parts["outcomes"], model.recipe.bins.n_features, loads

@@ -155,12 +155,12 @@ def _descend(
     return z, value
 
 
-def _update(inverse: Floats, change: Floats, bend: Floats) -> Floats:
+def _update(inverse: Floats, change: Floats, slope_change: Floats) -> Floats:
     """Return the inverse Hessian that explains how a change of z changes the slope."""
-    curvature = sums.total(change * bend)
+    curvature = sums.total(change * slope_change)
     if not curvature > 0.0:
         return inverse
-    moved = sums.product(inverse, bend)
-    factor = (1.0 + sums.total(bend * moved) / curvature) / curvature
+    moved = sums.product(inverse, slope_change)
+    factor = (1.0 + sums.total(slope_change * moved) / curvature) / curvature
     mixed = np.outer(moved, change) / curvature
     return np.asarray(inverse + factor * np.outer(change, change) - mixed - mixed.T)
